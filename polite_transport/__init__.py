@@ -1,0 +1,69 @@
+"""robots.txt and Crawl-delay kept underneath unmodified Python HTTP clients.
+
+Names load when they are first asked for, so that a program pays only for the client it uses.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polite_transport.clients.httpx import AsyncPoliteTransport, PoliteTransport
+    from polite_transport.clients.requests import PoliteAdapter, PoliteSession
+    from polite_transport.decision import Decision
+    from polite_transport.errors import (
+        DisallowedByRobots,
+        PoliteError,
+        RobotsUnreachable,
+        StoreUnavailable,
+        WaitTooLong,
+    )
+    from polite_transport.policy import Policy
+    from polite_transport.robots import parse_robots
+    from polite_transport.stores.memory import MemoryStore
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncPoliteTransport",
+    "Decision",
+    "DisallowedByRobots",
+    "MemoryStore",
+    "Policy",
+    "PoliteAdapter",
+    "PoliteError",
+    "PoliteSession",
+    "PoliteTransport",
+    "RobotsUnreachable",
+    "StoreUnavailable",
+    "WaitTooLong",
+    "parse_robots",
+]
+
+_HOMES = {
+    "AsyncPoliteTransport": "clients.httpx",
+    "PoliteTransport": "clients.httpx",
+    "PoliteAdapter": "clients.requests",
+    "PoliteSession": "clients.requests",
+    "Decision": "decision",
+    "DisallowedByRobots": "errors",
+    "PoliteError": "errors",
+    "RobotsUnreachable": "errors",
+    "StoreUnavailable": "errors",
+    "WaitTooLong": "errors",
+    "Policy": "policy",
+    "parse_robots": "robots",
+    "MemoryStore": "stores.memory",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'polite_transport' has no attribute {name!r}")
+    value = getattr(import_module(f"polite_transport.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

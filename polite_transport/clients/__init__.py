@@ -1,0 +1,1 @@
+"""Floor 4: how each HTTP client plugs in."""

@@ -1,0 +1,130 @@
+"""Fetching robots.txt through a transport of httpx."""
+
+import time
+from collections.abc import Mapping
+
+import anyio
+import httpx
+
+from polite_transport.clients.httpx.response import async_stream, sync_stream
+from polite_transport.clients.httpx.routes import Routes
+from polite_transport.flow import Call
+from polite_transport.in_hand import Hand
+from polite_transport.robots.access import Reply
+from polite_transport.robots.body import Body, BrokenBody
+from polite_transport.steps import Fetch
+from polite_transport.stores.base import Store
+
+Timeouts = Mapping[str, float | None]  # as httpx keeps them in a request's extensions
+
+_TOO_SLOW = "its body takes too long"
+
+
+def get_robots(
+    routes: Routes[httpx.BaseTransport],
+    store: Store,
+    call: Call,
+    timeouts: Timeouts | None,
+    step: Fetch,
+) -> Reply:
+    """GET one robots.txt URL through the page's own transport."""
+    started = time.monotonic()
+    request = _robots_request(call, timeouts, step)
+    with Hand(step.target, "GET", store, None):
+        try:
+            response = routes.to(request.url).handle_request(request)
+        except httpx.RequestError as error:
+            return Reply(None, error=error, elapsed=time.monotonic() - started)
+        collected = _Collected(response, step.max_bytes)
+        try:
+            for chunk in sync_stream(response.stream):
+                if not collected.wants_more(chunk):
+                    break
+                if time.monotonic() > started + step.timeout:
+                    collected.broken = _TOO_SLOW
+                    break
+        except (httpx.RequestError, BrokenBody) as error:
+            collected.broken = str(error)
+        finally:
+            response.close()
+    return collected.reply(time.monotonic() - started)
+
+
+async def get_robots_async(
+    routes: Routes[httpx.AsyncBaseTransport],
+    store: Store,
+    call: Call,
+    timeouts: Timeouts | None,
+    step: Fetch,
+) -> Reply:
+    """GET one robots.txt URL through the page's own transport."""
+    started = time.monotonic()
+    request = _robots_request(call, timeouts, step)
+    collected: _Collected | None = None
+    with Hand(step.target, "GET", store, None):
+        with anyio.move_on_after(step.timeout) as deadline:
+            try:
+                transport = routes.to(request.url)
+                response = await transport.handle_async_request(request)
+            except httpx.RequestError as error:
+                return Reply(None, error=error, elapsed=time.monotonic() - started)
+            collected = _Collected(response, step.max_bytes)
+            try:
+                async for chunk in async_stream(response.stream):
+                    if not collected.wants_more(chunk):
+                        break
+            except (httpx.RequestError, BrokenBody) as error:
+                collected.broken = str(error)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await response.aclose()
+    elapsed = time.monotonic() - started
+    if collected is None:
+        timed_out = httpx.ReadTimeout(f"no answer within {step.timeout:g} s", request=request)
+        return Reply(None, error=timed_out, elapsed=elapsed)
+    if deadline.cancelled_caught:
+        collected.broken = _TOO_SLOW
+    return collected.reply(elapsed)
+
+
+def _robots_request(call: Call, timeouts: Timeouts | None, step: Fetch) -> httpx.Request:
+    """Make the request for one robots.txt URL.
+
+    Nothing of the script goes along: no cookie, no credential, no header but its User-Agent.
+    """
+    headers = dict(step.headers)
+    if call.user_agent:
+        headers["User-Agent"] = call.user_agent
+    capped = {
+        name: min((timeouts or {}).get(name) or step.timeout, step.timeout)
+        for name in ("connect", "read", "write", "pool")
+    }
+    return httpx.Request("GET", step.target.url, headers=headers, extensions={"timeout": capped})
+
+
+class _Collected:
+    """The answer to one robots.txt request, as its body comes in."""
+
+    def __init__(self, response: httpx.Response, max_bytes: int) -> None:
+        self._response = response
+        self._body: Body | None = None
+        self.broken: str | None = None
+        try:
+            self._body = Body(max_bytes, response.headers.get("Content-Encoding"))
+        except BrokenBody as broken:
+            self.broken = str(broken)
+
+    def wants_more(self, chunk: bytes) -> bool:
+        return self._body is not None and self._body.feed(chunk)
+
+    def reply(self, elapsed: float) -> Reply:
+        content = b""
+        if self._body is not None and self.broken is None:
+            try:
+                content = self._body.content()
+            except BrokenBody as broken:
+                self.broken = str(broken)
+        headers = {name.lower(): value for name, value in self._response.headers.items()}
+        return Reply(
+            self._response.status_code, headers, content, broken=self.broken, elapsed=elapsed
+        )

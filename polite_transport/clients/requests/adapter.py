@@ -1,0 +1,245 @@
+"""Adapters of requests that check what they send.
+
+``HTTPAdapter.send`` sees every redirect hop; urllib3's pool beneath it sees every attempt, and
+that is where turns are taken.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from importlib.metadata import version
+from typing import Any
+
+import requests
+from requests.adapters import BaseAdapter, HTTPAdapter
+from requests.models import PreparedRequest, Response
+from urllib3 import ProxyManager
+from urllib3.util import SKIP_HEADER
+
+from polite_transport.clients.requests.errors import native
+from polite_transport.clients.requests.response import with_decision
+from polite_transport.clients.requests.robots import get_robots
+from polite_transport.clients.urllib3 import use_polite_pools
+from polite_transport.decision import Decision
+from polite_transport.drive import run
+from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
+from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer, check
+from polite_transport.in_hand import IN_HAND, Hand, give_back_outer_turn, say_replaced
+from polite_transport.policy import Policy
+from polite_transport.stores.base import Store
+from polite_transport.visitor import Visitor, visitor
+
+
+class _Checking(BaseAdapter):
+    """What every polite adapter does around the send of the one beneath it."""
+
+    visitor: Visitor
+
+    def _checked(
+        self, send: Callable[..., Response], request: PreparedRequest, settings: dict[str, Any]
+    ) -> Response:
+        """Check one request, let ``send`` send it, and put the Decision on its response."""
+        visitor = self.visitor
+        call = _call(visitor, request)
+        hand = IN_HAND.get()
+        if isinstance(call, Decision):
+            return with_decision(send(request, **settings), call, 0.0)
+        if hand is not None and hand.carries(call.method, call.target):
+            return send(request, **settings)
+        get = partial(get_robots, send, call, settings, visitor.store)
+        try:
+            if hand is not None:
+                give_back_outer_turn(call.target.host)
+            run(check(call), visitor.store, get)
+            with Hand(call.target, call.method, visitor.store, call, get):
+                response = send(request, **settings)
+        except (PoliteError, NoAnswer) as error:
+            raise native(error) from None
+        return with_decision(response, call.decision, call.waited)
+
+    def _decided(
+        self, send: Callable[..., Response], request: PreparedRequest, settings: dict[str, Any]
+    ) -> Decision:
+        call = _call(self.visitor, request)
+        if isinstance(call, Decision):
+            return call
+        try:
+            get = partial(get_robots, send, call, settings, self.visitor.store)
+            run(check(call), self.visitor.store, get)
+        except (DisallowedByRobots, RobotsUnreachable) as refusal:
+            return refusal.decision
+        except (PoliteError, NoAnswer) as error:
+            raise native(error) from None
+        return call.decision
+
+
+class PoliteSending(_Checking, HTTPAdapter):
+    """What is mixed into an adapter class: its requests are checked, and paced at its pools."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Make the pools polite, at first and after unpickling."""
+        super().init_poolmanager(*args, **kwargs)
+        use_polite_pools(self.poolmanager)
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> ProxyManager:
+        """Make a proxy's pools polite too."""
+        manager: ProxyManager = super().proxy_manager_for(*args, **kwargs)
+        use_polite_pools(manager)
+        return manager
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Mapping[str, str] | None = None,
+    ) -> Response:
+        """Check one request, send it, and put the Decision on its response as ``polite``.
+
+        Raises DisallowedByRobots, RobotsUnreachable, WaitTooLong, StoreUnavailable, each also a
+        requests.RequestException; and what requests itself raises.
+        """
+        settings = {
+            "stream": stream,
+            "timeout": timeout,
+            "verify": verify,
+            "cert": cert,
+            "proxies": proxies,
+        }
+        return self._checked(super().send, request, settings)
+
+    def check(self, request: PreparedRequest, **settings: Any) -> Decision:
+        """Return what would be decided about a request, without sending it.
+
+        settings: as for ``send``; robots.txt is read through them where no copy of it counts.
+        Raises what requests raises where robots.txt gets no answer; WaitTooLong.
+        """
+        return self._decided(super().send, request, settings)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {**state, "visitor": self.visitor}
+
+
+class PoliteAdapter(PoliteSending):
+    """A requests adapter that keeps robots.txt and paces every attempt.
+
+    ua: the User-Agent to send, whatever the script sets; None = what each request carries.
+    policy: how polite to be.
+    store: where turns and robots.txt copies live; None = this process's own.
+    adapter_options: of ``requests.adapters.HTTPAdapter``, such as max_retries.
+
+    Raises ValueError for a ua that cannot be sent, or does not hold the policy's product token.
+    """
+
+    def __init__(
+        self,
+        *,
+        ua: str | None = None,
+        policy: Policy | None = None,
+        store: Store | None = None,
+        **adapter_options: Any,
+    ) -> None:
+        self.visitor = visitor(ua, policy, store)
+        super().__init__(**adapter_options)
+
+
+class _PoliteOver(_Checking):
+    """An adapter over one that is no HTTPAdapter, so that its attempts cannot be seen.
+
+    Each of its sends takes one turn.
+    """
+
+    def __init__(self, inner: BaseAdapter, visitor: Visitor) -> None:
+        super().__init__()
+        self.inner = inner
+        self.visitor = visitor
+
+    def send(self, request: PreparedRequest, *arguments: Any, **settings: Any) -> Response:
+        """Check one request and send it in its turn."""
+        named = dict(zip(_SEND_ARGUMENTS, arguments, strict=False))
+        response = self._checked(self._paced, request, {**named, **settings})
+        response.connection = self  # type: ignore[assignment] # where digest auth sends its second leg
+        return response
+
+    def check(self, request: PreparedRequest, **settings: Any) -> Decision:
+        """Return what would be decided about a request, without sending it."""
+        return self._decided(self._paced, request, settings)
+
+    def _paced(self, request: PreparedRequest, **settings: Any) -> Response:
+        hand = IN_HAND.get()
+        if hand is None:
+            return self.inner.send(request, **settings)
+        hand.enter()
+        try:
+            response = self.inner.send(request, **settings)
+        except BaseException:
+            hand.leave(UNANSWERED)
+            raise
+        headers = response.headers
+        hand.leave(Attempt(response.status_code, headers.get("Retry-After"), headers.get("Date")))
+        return response
+
+    def close(self) -> None:
+        """Close the adapter beneath."""
+        self.inner.close()
+
+
+_SEND_ARGUMENTS = ("stream", "timeout", "verify", "cert", "proxies")
+
+
+def polite_adapter(adapter: BaseAdapter, visitor: Visitor) -> BaseAdapter:
+    """Make an adapter polite; idempotent.
+
+    An HTTPAdapter stays the object that it is, with its pools, retries and proxies, and gets a
+    class of its own. Any other is wrapped.
+    """
+    if isinstance(adapter, _Checking):
+        return adapter
+    if not isinstance(adapter, HTTPAdapter):
+        return _PoliteOver(adapter, visitor)
+    polite: Any = adapter
+    adapter_class: Any = type(adapter)
+    polite.__class__ = _polite_class(adapter_class)
+    polite.visitor = visitor
+    use_polite_pools(adapter.poolmanager)
+    for manager in adapter.proxy_manager.values():
+        use_polite_pools(manager)
+    return adapter
+
+
+@cache
+def _polite_class(adapter_class: Any) -> type[HTTPAdapter]:
+    def reduce(self: PoliteSending) -> tuple[Any, ...]:
+        return _unpickled, (adapter_class,), self.__getstate__()
+
+    name = f"Polite{adapter_class.__name__}"
+    return type(name, (PoliteSending, adapter_class), {"__reduce__": reduce})
+
+
+def _unpickled(adapter_class: Any) -> HTTPAdapter:
+    polite: Any = _polite_class(adapter_class)
+    unpickled: HTTPAdapter = polite.__new__(polite)
+    return unpickled
+
+
+def _call(visitor: Visitor, request: PreparedRequest) -> Call | Decision:
+    """Return the call of a request, with the User-Agent written that it will be sent with."""
+    headers: Any = request.headers
+    sent = headers.get("User-Agent")
+    ua = visitor.user_agent
+    if ua is not None and sent != ua:
+        if sent not in (None, _REQUESTS_UA, SKIP_HEADER):
+            say_replaced(str(sent), ua)
+        sent = headers["User-Agent"] = ua
+    elif sent is None:
+        # urllib3 would add this further down, unchecked.
+        sent = headers["User-Agent"] = _URLLIB3_UA
+    elif sent == SKIP_HEADER:
+        sent = None
+    return visitor.call(request.method or "GET", str(request.url), sent)
+
+
+_REQUESTS_UA = requests.utils.default_user_agent()
+_URLLIB3_UA = f"python-urllib3/{version('urllib3')}"

@@ -1,0 +1,95 @@
+"""What a request goes through: checked once a redirect hop, a turn for each attempt; as steps."""
+
+import logging
+from typing import NoReturn
+
+from polite_transport.decision import Decision, Reason, decide
+from polite_transport.errors import DisallowedByRobots, RobotsUnreachable, WaitTooLong
+from polite_transport.flow.call import NOT_SENT, Attempt, Call
+from polite_transport.flow.load import load
+from polite_transport.flow.turn import end_turn, refuse_long_wait, say_wait, take_turn
+from polite_transport.pacing.visit_time import seconds_until_window
+from polite_transport.robots.access import Copy
+from polite_transport.steps import Flow, Now, Sleep
+from polite_transport.stores.base import Seat
+
+log = logging.getLogger("polite_transport")
+
+
+def check(call: Call) -> Flow[None]:
+    """Decide about a request; read the origin's robots.txt first where no copy of it counts.
+
+    Raises DisallowedByRobots, RobotsUnreachable; WaitTooLong where the site asks for more than
+    the policy allows, or the turn of robots.txt itself is too far away; NoAnswer.
+    """
+    policy = call.policy
+    copy = None if policy.asks_nothing else (yield from load(call))
+    call.copy = copy
+    call.decision = decision = decide(
+        copy,
+        call.target,
+        method=call.method,
+        user_agent=call.user_agent,
+        product_token=call.product_token,
+        policy=policy,
+    )
+    if not decision.allowed:
+        if policy.obey_disallow:
+            yield from _refuse(decision, copy)
+        log.warning("sent all the same, as obey_disallow is off: %s", decision)
+    if decision.delay > policy.max_delay:
+        raise WaitTooLong(decision, decision.delay, f"max_delay={policy.max_delay:g}")
+
+
+def _refuse(decision: Decision, copy: Copy | None) -> Flow[NoReturn]:
+    if decision.reason is Reason.UNREACHABLE and copy is not None:
+        now = yield from Now()
+        raise RobotsUnreachable(decision, max(copy.expires_at - now, 0.0))
+    raise DisallowedByRobots(decision)
+
+
+def enter(call: Call) -> Flow[None]:
+    """Wait for the host's turn and take it, for one attempt on the wire.
+
+    A request that waited past the life of its copy of robots.txt is checked again.
+    Raises WaitTooLong, and whatever ``check`` raises then.
+    """
+    yield from _wait_for_window(call)
+    yield from _take(call)
+    if call.copy is not None and (call.waited or call.attempts):
+        now = yield from Now()
+        if now >= call.recheck_at:
+            yield from leave(call, NOT_SENT)
+            yield from check(call)
+            # Once is enough: fetched just now, a copy counts for this request.
+            yield from _take(call)
+    call.attempts += 1
+    call.decision.waited = call.waited
+
+
+def _take(call: Call) -> Flow[None]:
+    seat = Seat(call.target.host, call.decision.delay, call.policy.turn_limit)
+    call.waited += yield from take_turn(seat, call.policy, call.decision)
+    call.seat = seat
+
+
+def _wait_for_window(call: Call) -> Flow[None]:
+    """Outside the site's Visit-time the turn is at the start of its next window."""
+    if call.copy is None or not call.policy.obey_visit_time:
+        return
+    window = call.copy.robots.visit_time(call.product_token)
+    if window is None:
+        return
+    now = yield from Now()
+    wait = seconds_until_window(window.start, window.end, now)
+    if wait:
+        refuse_long_wait(call.decision, call.policy, wait)
+        say_wait(call.target.host, wait, "its Visit-time begins then")
+        call.waited += yield from Sleep(wait)
+
+
+def leave(call: Call, attempt: Attempt) -> Flow[None]:
+    """Give the turn back, once the attempt's headers are in or it has failed; idempotent."""
+    seat, call.seat = call.seat, None
+    if seat is not None:
+        yield from end_turn(seat, attempt)

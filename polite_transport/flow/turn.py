@@ -1,0 +1,87 @@
+"""Taking a host's turn and giving it back, as steps."""
+
+import logging
+
+from polite_transport.decision import Decision
+from polite_transport.errors import WaitTooLong
+from polite_transport.flow.call import Attempt
+from polite_transport.pacing.retry_after import OVERLOADED, asked_pause, retry_after
+from polite_transport.pacing.turns import unanswered_pause
+from polite_transport.policy import Policy
+from polite_transport.steps import Acquire, Flow, Now, Release, Sleep, Wait
+from polite_transport.stores.base import Seat, Turn
+
+log = logging.getLogger("polite_transport")
+
+SAID_WAIT = 1.0  # seconds; a wait so long is logged,
+LONG_WAIT = 30.0  # and one so long shows even where logging is not set up
+
+
+def take_turn(seat: Seat, policy: Policy, decision: Decision) -> Flow[float]:
+    """Wait until the turn is the seat's; return the seconds that it took.
+
+    Whatever interrupts the wait, the place is given back.
+    """
+    waited = 0.0
+    try:
+        turn = yield from Acquire(seat)
+        if turn.wait:
+            refuse_long_wait(decision, policy, turn.wait)
+            say_wait(seat.host, turn.wait, _why(seat, turn))
+        while turn.wait or not turn.granted:
+            if turn.pushed > max(policy.max_delay, unanswered_pause(seat.delay)):
+                raise WaitTooLong(decision, turn.pushed, f"max_delay={policy.max_delay:g}")
+            if turn.granted:
+                refuse_long_wait(decision, policy, waited + turn.wait)
+                waited += yield from Sleep(turn.wait)
+            else:
+                patience = turn.ask_again
+                if policy.max_wait is not None:
+                    patience = min(patience, policy.max_wait - waited)
+                    if patience <= 0:
+                        wait = waited + turn.wait
+                        raise WaitTooLong(decision, wait, f"max_wait={policy.max_wait:g}")
+                waited += yield from Wait(seat, patience)
+            turn = yield from Acquire(seat)
+    except BaseException:
+        yield from Release(seat, sent=False)
+        raise
+    return waited
+
+
+def refuse_long_wait(decision: Decision, policy: Policy, wait: float) -> None:
+    """Raise WaitTooLong where a wait, in seconds, is above Policy.max_wait."""
+    if policy.max_wait is not None and wait > policy.max_wait:
+        raise WaitTooLong(decision, wait, f"max_wait={policy.max_wait:g}")
+
+
+def _why(seat: Seat, turn: Turn) -> str:
+    if turn.pushed:
+        return "the site asked for a pause, or did not answer"
+    return f"{seat.delay:g} s lie between two requests"
+
+
+def say_wait(host: str, wait: float, why: str) -> None:
+    """Log a wait that a person would notice."""
+    if wait >= SAID_WAIT:
+        level = logging.WARNING if wait >= LONG_WAIT else logging.INFO
+        log.log(level, "waiting %.1f s or more for %s: %s", wait, host, why)
+
+
+def end_turn(seat: Seat, attempt: Attempt) -> Flow[None]:
+    """End one turn, with what its response asks of the whole host."""
+    if not attempt.arrived:
+        yield from Release(seat, sent=True, push=unanswered_pause(seat.delay))
+    elif attempt.status is None:
+        yield from Release(seat, sent=attempt.sent)
+    else:
+        push = 0.0
+        if attempt.retry_after is not None:
+            now = yield from Now()
+            seconds = retry_after(attempt.retry_after, attempt.date, now)
+            push = asked_pause(attempt.status, seconds)
+        overloaded = attempt.status in OVERLOADED
+        if overloaded and push:
+            yield from Release(seat, sent=True, push=push)
+        else:
+            yield from Release(seat, sent=True, push=push, overloaded=overloaded)

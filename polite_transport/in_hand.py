@@ -1,0 +1,130 @@
+"""How a request is handed from layer to layer, and told apart from the next one.
+
+The client layer (``HTTPAdapter.send``, an httpx transport) puts the request in hand around its
+inner send. The wire layer (urllib3's pools) finds it there. Any further layer of ours that sees the
+same request passes it on: one check, one turn.
+"""
+
+import copy
+import logging
+from collections.abc import Mapping
+from contextvars import ContextVar
+from functools import lru_cache
+from types import TracebackType
+from typing import Self
+
+from polite_transport.drive import Get, run
+from polite_transport.errors import PoliteError
+from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer, enter, leave
+from polite_transport.stores.base import Store
+from polite_transport.url import Target
+
+log = logging.getLogger("polite_transport")
+
+
+class Hand:
+    """One request on its way down, or one fetch of a robots.txt.
+
+    target, method: which request it is.
+    call: what is decided about it; None for the fetch of a robots.txt, whose turns are taken by
+        the logic that asked for it.
+    get: how the wire layer fetches robots.txt again, should the copy run out while it waits.
+    """
+
+    __slots__ = ("_token", "call", "get", "is_open", "method", "store", "target")
+
+    def __init__(
+        self, target: Target, method: str, store: Store, call: Call | None, get: Get | None = None
+    ) -> None:
+        self.target = target
+        self.method = method
+        self.store = store
+        self.call = call
+        self.get = get
+        self.is_open = False
+
+    def __enter__(self) -> Self:
+        self._token = IN_HAND.set(self)
+        self.is_open = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Tasks and threads that were started meanwhile keep this context: to them it is closed.
+        self.is_open = False
+        IN_HAND.reset(self._token)
+
+    def enter(self) -> None:
+        """Take the turn of one attempt, blocking."""
+        if self.call is not None:
+            run(enter(self.call), self.store, self.get)
+
+    def leave(self, attempt: Attempt) -> None:
+        """Give the turn back; nothing where it is given back already."""
+        if self.call is not None and self.call.seat is not None:
+            run(leave(self.call, attempt), self.store)
+
+    def renew(self) -> None:
+        """Let the turn's limit run anew: the response is still coming in."""
+        if self.call is not None and self.call.seat is not None:
+            self.store.renew(self.call.seat)
+
+    def carries(self, method: str, target: Target) -> bool:
+        """Whether a request is the one in hand."""
+        return self.is_open and target == self.target and method == self.method
+
+
+IN_HAND: ContextVar[Hand | None] = ContextVar("polite_transport_in_hand", default=None)
+
+
+def give_back_outer_turn(host: str) -> None:
+    """End the turn of the request in hand before another goes to the same host.
+
+    A request made while another is being sent, by an upload body that downloads, would wait for
+    itself otherwise.
+    """
+    hand = IN_HAND.get()
+    if hand is not None and hand.target.host == host:
+        hand.leave(UNANSWERED)
+
+
+@lru_cache(maxsize=256)
+def say_replaced(script_sets: str, ua: str) -> None:
+    """Log once that a User-Agent which the script sets is replaced by ``ua=``."""
+    log.warning("the script sets the User-Agent %r; %r is sent instead (ua=)", script_sets, ua)
+
+
+Flavours = Mapping[type[PoliteError], type[PoliteError]]
+
+
+def flavoured(error: PoliteError, flavours: Flavours) -> PoliteError:
+    """Return a refusal as the client's own subclass, so that its native handlers see it."""
+    own = flavours.get(type(error))
+    if own is None:
+        return error
+    translated = own(*error.made_of())
+    for note in getattr(error, "__notes__", ()):
+        translated.add_note(note)
+    return translated
+
+
+def native_error(
+    no_answer: NoAnswer, native: type[Exception], fallback: type[Exception]
+) -> Exception:
+    """Return what the client raises where robots.txt got no answer: its own exception, with a note.
+
+    native: the client's base error. fallback: what stands for another client's exception, where
+        that client's fetch was the one that failed.
+    """
+    error = no_answer.error
+    if not isinstance(error, native):
+        error = fallback(str(error) or type(error).__name__)
+    elif no_answer.shared:
+        error = copy.copy(error)  # one exception raised in two threads would mix their tracebacks
+    if no_answer.note not in getattr(error, "__notes__", ()):
+        error.add_note(no_answer.note)
+    return error

@@ -1,0 +1,1 @@
+"""Floor 1: when we may send."""

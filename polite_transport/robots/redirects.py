@@ -1,0 +1,58 @@
+"""Where a redirected robots.txt may lead; pure. Source: RFC 9309 section 2.3.1.2."""
+
+import re
+from ipaddress import ip_address
+from typing import Literal
+from urllib.parse import urljoin
+
+from polite_transport.url import InvalidURL, Target, target
+
+MOST_HOPS = 5
+
+
+class BadRedirect(Exception):
+    """A redirect of robots.txt that is not followed; the message says why."""
+
+
+def next_hop(here: Target, location: str | None, allowed: Literal["follow", "same-host"]) -> Target:
+    """Return where a 3xx answer to robots.txt leads.
+
+    here: the URL that answered.
+    location: its Location header.
+    allowed: Policy.robots_redirects.
+
+    Raises BadRedirect where it leads nowhere we would go.
+    """
+    if not location:
+        raise BadRedirect("a redirect without a Location")
+    try:
+        there = target(urljoin(here.url, location))
+    except (InvalidURL, ValueError):
+        there = None
+    if there is None:
+        raise BadRedirect(f"a redirect to {location!r}, which is no http(s) URL")
+    if _is_local(there.host) and not _is_local(here.host):
+        raise BadRedirect(f"a redirect from {here.host} into a private network, to {there.url}")
+    if allowed == "same-host" and not _same_host(here, there):
+        raise BadRedirect(f"a redirect to {there.url}; the policy stays on the same host")
+    return there
+
+
+def _same_host(here: Target, there: Target) -> bool:
+    """Whether a hop stays on its origin, or only goes from http to https of its host."""
+    upgrade = here.url.startswith("http://") and there.url.startswith("https://")
+    return here.host == there.host and (upgrade or here.origin == there.origin)
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host is localhost or an address that is not reachable from the whole Internet.
+
+    A site elsewhere must not be able to send us there. Names are not resolved: what they mean
+    to us is the business of our own resolver.
+    """
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        # Resolvers also read 127.1 and 0x7f000001 as addresses; a name cannot end in a number.
+        number = re.fullmatch(r"\d+|0x[0-9a-f]*", host.rpartition(".")[2])
+        return host == "localhost" or host.endswith(".localhost") or number is not None

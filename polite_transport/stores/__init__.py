@@ -1,0 +1,1 @@
+"""Floor 2: where turns and robots.txt copies live."""

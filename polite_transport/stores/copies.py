@@ -1,0 +1,124 @@
+"""Copies of robots.txt within one process: one fetch for all who ask, bounded by bytes."""
+
+import contextlib
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from polite_transport.robots.access import Copy, Reply
+from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter
+
+# A fetch waits for its turn (Policy.max_delay) and then takes Policy.robots_timeout a hop, twice.
+CLAIM_LIFE = 480.0
+# What a copy takes beside its bytes, and how often those again once they are parsed; measured.
+COPY_OVERHEAD = 1_500
+PARSED_FACTOR = 4
+
+
+@dataclass(slots=True)
+class Claim:
+    """A fetch that is under way, and who waits for it."""
+
+    owner: CopyWaiter
+    until: float
+    waiters: deque[CopyWaiter] = field(default_factory=deque[CopyWaiter])
+
+
+class Copies:
+    """All copies, the least recently used dropped first.
+
+    clock: monotonic, for the life of claims. wall: seconds since the epoch, for that of copies.
+    max_bytes: what the copies may take, about; the last one stays whatever its size.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float], wall: Callable[[], float], max_bytes: int
+    ) -> None:
+        self._clock = clock
+        self._wall = wall
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._copies: OrderedDict[CopyKey, Copy] = OrderedDict()
+        self._claims: dict[CopyKey, Claim] = {}
+
+    def claim(self, key: CopyKey, waiter: CopyWaiter) -> Copy | Reply | Claimed | Busy:
+        """See ``Store.claim``."""
+        copy = self._copies.get(key)
+        if copy is not None and self._wall() < copy.expires_at:
+            with contextlib.suppress(KeyError):  # dropped by another thread just now
+                self._copies.move_to_end(key)
+            return copy
+        if waiter.outcome is not None:
+            return (
+                waiter.outcome
+            )  # fetched while we waited: it counts for us however short its life
+        with self._lock:
+            claim = self._claims.get(key)
+            now = self._clock()
+            if claim is None or now >= claim.until or claim.owner.is_gone:
+                waiting = deque[CopyWaiter]() if claim is None else claim.waiters
+                claim = self._claims[key] = Claim(waiter, now + CLAIM_LIFE, waiting)
+                if waiter in waiting:
+                    waiting.remove(waiter)
+            if claim.owner is waiter:
+                return Claimed(self._copies.get(key))
+            if waiter not in claim.waiters:
+                waiter.ready = False
+                claim.waiters.append(waiter)
+            return Busy(claim.until - now)
+
+    def publish(self, key: CopyKey, waiter: CopyWaiter, outcome: Copy | Reply | None) -> None:
+        """See ``Store.publish``."""
+        with self._lock:
+            claim = self._claims.get(key)
+            if claim is None or claim.owner is not waiter:
+                if claim is not None and waiter in claim.waiters:
+                    claim.waiters.remove(waiter)
+                return
+            if isinstance(outcome, Copy):
+                self._keep(key, outcome)
+            woken = claim.waiters
+            if outcome is None and woken:
+                claim.owner = woken.popleft()
+                claim.until = self._clock() + CLAIM_LIFE
+                woken = deque((claim.owner,))
+            else:
+                del self._claims[key]
+            for each in woken:
+                each.outcome = outcome
+                each.ready = True
+        for each in woken:
+            self._wake(key, each)
+
+    def _wake(self, key: CopyKey, waiter: CopyWaiter) -> None:
+        if waiter.wake is not None:
+            try:
+                waiter.wake()
+            except RuntimeError:  # its event loop is closed; a claim that it was given goes on
+                self.publish(key, waiter, None)
+
+    def _keep(self, key: CopyKey, copy: Copy) -> None:
+        old = self._copies.pop(key, None)
+        if old is not None:
+            self._bytes -= _size(old)
+        self._copies[key] = copy
+        self._bytes += _size(copy)
+        while self._bytes > self._max_bytes and len(self._copies) > 1:
+            self._bytes -= _size(self._copies.popitem(last=False)[1])
+
+    def is_blocked_by(self, thread: int, key: CopyKey) -> bool:
+        """Whether the fetch of a copy can only go on in that very thread."""
+        with self._lock:
+            claim = self._claims.get(key)
+            return claim is not None and claim.owner.thread == thread
+
+    def forget_claims(self) -> None:
+        """Start anew in a forked child: fetches and lock are the parent's, copies are facts."""
+        self._lock = threading.Lock()
+        self._claims = {}
+
+
+def _size(copy: Copy) -> int:
+    return COPY_OVERHEAD + PARSED_FACTOR * len(copy.body)

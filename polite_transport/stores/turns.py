@@ -1,0 +1,229 @@
+"""Turns within one process: a queue for each host, handed on directly, first in, first out.
+
+No lock is held over a wait, and none is taken where a host's requests are bound to no delay.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from polite_transport.pacing.retry_after import backoff
+from polite_transport.pacing.turns import Record, unanswered_pause
+from polite_transport.stores.base import NOW, Seat, Turn
+
+
+class Queue(deque[Seat]):
+    """Seats waiting for a host, in order.
+
+    backlog: the sum of their delays, which the last of them has to wait for at the least.
+    """
+
+    __slots__ = ("backlog",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backlog = 0.0
+
+
+@dataclass(slots=True)
+class Host(Record):
+    """A record with the seat whose turn it is, and a queue once someone has to wait."""
+
+    holder: Seat | None = None
+    queue: Queue | None = None
+
+
+class Turns:
+    """The turns of all hosts.
+
+    clock: monotonic, seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._hosts: dict[str, Host] = {}
+        self._ring: deque[str] = deque()  # every host once: whom to look at for forgetting
+
+    def acquire(self, seat: Seat) -> Turn:
+        """See ``Store.acquire``."""
+        host = self._hosts.get(seat.host)
+        now = self._clock()
+        if host is not None and self._passes(host, seat, now):
+            return NOW
+        with self._lock:
+            host = self._hosts.get(seat.host) or self._add(seat.host, now)
+            if self._passes(host, seat, now):
+                return NOW
+            woken = self._end_overdue(host, now)
+            if host.holder is None:
+                host.holder = seat
+                seat.held = True
+            if host.holder is seat:
+                turn = self._granted(host, seat, now)
+            else:
+                turn = self._queued(host, host.holder, seat, now)
+        if woken is not seat:
+            self._wake(woken)
+        return turn
+
+    def _passes(self, host: Host, seat: Seat, now: float) -> bool:
+        """Whether a request is bound to nothing, so that it needs no turn and no lock.
+
+        It leaves its time behind for a later request that is bound.
+        """
+        if seat.delay or seat.alone or host.holder is not None or host.start(0.0) > now:
+            return False
+        host.delay = 0.0
+        host.last = now
+        return True
+
+    def _add(self, name: str, now: float) -> Host:
+        """Take a host in, and look at two others, whether they can be forgotten."""
+        for _ in range(min(2, len(self._ring))):
+            oldest = self._ring.popleft()
+            known = self._hosts[oldest]
+            if known.holder is None and known.forgettable(now):
+                del self._hosts[oldest]
+            else:
+                self._ring.append(oldest)
+        host = self._hosts[name] = Host()
+        self._ring.append(name)
+        return host
+
+    def _granted(self, host: Host, seat: Seat, now: float) -> Turn:
+        wait = host.start(seat.delay) - now
+        if wait <= 0:
+            seat.until = now + seat.limit
+            return NOW
+        seat.until = now + wait + seat.limit
+        return Turn(True, wait, max(host.floor - now, 0.0))
+
+    def _queued(self, host: Host, holder: Seat, seat: Seat, now: float) -> Turn:
+        queue = host.queue
+        if queue is None:
+            queue = host.queue = Queue()
+        if not seat.queued:
+            queue.append(seat)
+            queue.backlog += seat.delay
+            seat.queued = True
+            seat.ready = False
+        # At the least: the holder starts when it may, and everyone before us keeps a delay. (Asked
+        # again from the middle of the queue this would count those behind; the flow does not.)
+        ahead = holder.delay + queue.backlog - seat.delay
+        wait = max(host.start(holder.delay) - now, 0.0) + ahead
+        return Turn(False, wait, max(host.floor - now, 0.0), max(holder.until - now, 0.0))
+
+    def _end_overdue(self, host: Host, now: float) -> Seat | None:
+        """Take the turn from a holder that has had it for too long, or whose loop is closed."""
+        holder = host.holder
+        if holder is None or (now < holder.until and not holder.is_gone):
+            return None
+        host.last = now
+        host.delay = holder.delay
+        host.floor = max(host.floor, now + unanswered_pause(holder.delay))
+        return self._hand_on(host, now)
+
+    def _hand_on(self, host: Host, now: float) -> Seat | None:
+        """Give the turn to the next in the queue; return it, to be woken outside the lock."""
+        if host.holder is not None:
+            host.holder.held = False
+            host.holder = None
+        if not host.queue:
+            host.queue = None
+            return None
+        seat = host.queue.popleft()
+        host.queue.backlog -= seat.delay
+        host.holder = seat
+        seat.queued = False
+        seat.held = True
+        seat.until = max(now, host.start(seat.delay)) + seat.limit
+        seat.ready = True
+        return seat
+
+    def _wake(self, seat: Seat | None) -> None:
+        while seat is not None and seat.wake is not None:
+            try:
+                seat.wake()
+            except RuntimeError:  # its event loop is closed: the one behind it is next
+                with self._lock:
+                    host = self._hosts[seat.host]
+                    seat = self._hand_on(host, self._clock()) if host.holder is seat else None
+            else:
+                return
+
+    def renew(self, seat: Seat) -> None:
+        """See ``Store.renew``."""
+        if seat.held:
+            seat.until = self._clock() + seat.limit
+
+    def release(
+        self, seat: Seat, *, sent: bool, push: float = 0.0, overloaded: bool | None = None
+    ) -> None:
+        """See ``Store.release``."""
+        host = self._hosts.get(seat.host)
+        if host is None:
+            return
+        now = self._clock()
+        if not (seat.held or seat.queued or seat.delay or push or overloaded or host.strikes):
+            if sent:  # the end of a request that was bound to nothing
+                host.last = now
+            return
+        with self._lock:
+            self._push(host, seat, now, push, overloaded)
+            woken = None
+            if host.holder is seat:
+                if sent:
+                    host.last = now
+                    host.delay = seat.delay
+                woken = self._hand_on(host, now)
+            elif seat.queued and host.queue is not None:
+                host.queue.remove(seat)
+                host.queue.backlog -= seat.delay
+                seat.queued = False
+            elif sent:
+                # Its turn had ended by the limit, and the answer came after all.
+                host.floor = max(host.floor, now + seat.delay)
+        self._wake(woken)
+
+    def _push(
+        self, host: Host, seat: Seat, now: float, push: float, overloaded: bool | None
+    ) -> None:
+        """Move the host's next turn, as the site asked or as our own back-off has it."""
+        if overloaded and now >= host.floor:
+            # Once for each pause: requests that were on their way together met one overload.
+            host.strikes += 1
+            push = max(push, backoff(host.strikes, seat.delay))
+        elif overloaded is False:
+            host.strikes = 0
+        if push:
+            host.floor = max(host.floor, now + push)
+
+    def is_blocked_by(self, thread: int, seat: Seat) -> bool:
+        """Whether the holder of the turn, or one before us in the queue, needs that thread."""
+        with self._lock:
+            host = self._hosts.get(seat.host)
+            if host is None or host.holder is None or host.holder is seat:
+                return False
+            if host.holder.thread == thread:
+                return True
+            for other in host.queue or ():
+                if other is seat:
+                    return False
+                if other.thread == thread:
+                    return True
+            return False
+
+    def forget_seats(self) -> None:
+        """Start anew in a forked child: the seats and the lock are the parent's.
+
+        What the hosts were last sent still counts, and those that are held count as sent now.
+        """
+        self._lock = threading.Lock()
+        now = self._clock()
+        for host in self._hosts.values():
+            if host.holder is not None:
+                host.last = now
+                host.delay = host.holder.delay
+            host.holder = host.queue = None

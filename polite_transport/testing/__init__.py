@@ -1,0 +1,9 @@
+"""A loopback web site in its own process that logs every request it is sent.
+
+Nothing in this package imports an HTTP client: whichever one is tested comes from outside.
+"""
+
+from polite_transport.testing.site import Site
+from polite_transport.testing.values import Answer, Arrival
+
+__all__ = ["Answer", "Arrival", "Site"]

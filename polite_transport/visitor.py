@@ -1,0 +1,116 @@
+"""Who we are to a site: User-Agent, policy and store, and the calls that come of them."""
+
+import logging
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from polite_transport.decision import Decision, Reason
+from polite_transport.flow import Call
+from polite_transport.policy import Policy
+from polite_transport.robots import product_token
+from polite_transport.stores.base import Store
+from polite_transport.stores.memory import PROCESS_STORE
+from polite_transport.url import target
+
+log = logging.getLogger("polite_transport")
+
+_LIBRARY_DEFAULTS = re.compile(r"(?:python-|aiohttp|Python/|Java|curl|Wget|Scrapy)", re.IGNORECASE)
+_CONTACT = re.compile(r"https?://|www\.|[^\s@]@[^\s@]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """What every client takes.
+
+    user_agent: sent over whatever header a request carries; None = what it carries.
+    policy: how polite to be.
+    store: where turns and copies live; None = the one that all clients of this process share.
+
+    Raises ValueError for a User-Agent that no header can carry, or that does not hold the
+    policy's product token.
+    """
+
+    user_agent: str | None = None
+    policy: Policy = field(default_factory=Policy)
+    store: Store = PROCESS_STORE
+
+    def __post_init__(self) -> None:
+        if self.user_agent is not None:
+            if not self.user_agent.strip() or not _is_header_value(self.user_agent):
+                raise ValueError(
+                    f"ua={self.user_agent!r} cannot be sent: a User-Agent is one line of Latin-1 "
+                    "text, such as 'MyBot/1.0 (+https://example.org/bot)'"
+                )
+            _identify(self.user_agent, self.policy.product_token)
+
+    def call(self, method: str, url: str, user_agent: str | bytes | None) -> Call | Decision:
+        """Return the call for one request, which is to be checked.
+
+        user_agent: the header of that very request, as it will be sent.
+
+        A Decision comes back where nothing is to be checked: for other schemes than http and
+        https, and for exempt hosts.
+        Raises InvalidURL, and ValueError as above.
+        """
+        if isinstance(user_agent, bytes):
+            user_agent = user_agent.decode("latin-1")
+        sent = user_agent or ""
+        where = target(url)
+        if where is None:
+            return _unchecked(method, url, sent, Reason.NOT_HTTP)
+        policy = self.policy
+        if policy.exempt_hosts or policy.overrides:
+            own = policy.for_host(where.host, where.origin)
+            if own is None:
+                return _unchecked(method, where.url, sent, Reason.EXEMPT)
+            policy = own
+        return Call(where, method, sent, _identify(sent, policy.product_token), policy)
+
+
+def visitor(ua: str | None, policy: Policy | None, store: Store | None) -> Visitor:
+    """Return the visitor that a client's three options make."""
+    return Visitor(ua, policy or Policy(), store if store is not None else PROCESS_STORE)
+
+
+def _unchecked(method: str, url: str, user_agent: str, reason: Reason) -> Decision:
+    return Decision(
+        url=url,
+        method=method,
+        allowed=True,
+        reason=reason,
+        product_token=product_token(user_agent),
+        user_agent=user_agent,
+    )
+
+
+def _is_header_value(text: str) -> bool:
+    return text.isprintable() and all(ord(each) < 256 for each in text)
+
+
+@lru_cache(maxsize=1024)
+def _identify(user_agent: str, named: str | None) -> str:
+    """Return the product token of a User-Agent, and say once what a site would miss in it.
+
+    named: Policy.product_token.
+    Source: RFC 9309 section 2.2.1.
+    """
+    if named is not None and named.lower() not in user_agent.lower():
+        raise ValueError(
+            f"Policy(product_token={named!r}) does not occur in the User-Agent that is sent, "
+            f"{user_agent!r}: the site could not tell whom its rules are for "
+            "(RFC 9309 section 2.2.1)"
+        )
+    if _LIBRARY_DEFAULTS.match(user_agent):
+        log.warning(
+            "the User-Agent %r names a library and not a robot: a site owner cannot tell who you "
+            "are. Set ua='YourBot/1.0 (+https://your.site/bot)'.",
+            user_agent,
+        )
+    elif not _CONTACT.search(user_agent):
+        log.warning(
+            "the User-Agent %r names no contact: add a page or a mail address where a site owner "
+            "can reach you, such as 'YourBot/1.0 (+https://your.site/bot)'.",
+            user_agent,
+        )
+    return named if named is not None else product_token(user_agent)
