@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from polite_transport.clients.httpx import AsyncPoliteTransport, PoliteTransport
     from polite_transport.clients.requests import PoliteAdapter, PoliteSession
+    from polite_transport.clients.urllib3 import PolitePoolManager, PoliteProxyManager
     from polite_transport.decision import Decision
     from polite_transport.errors import (
         DisallowedByRobots,
@@ -31,6 +32,8 @@ __all__ = [
     "Policy",
     "PoliteAdapter",
     "PoliteError",
+    "PolitePoolManager",
+    "PoliteProxyManager",
     "PoliteSession",
     "PoliteTransport",
     "RobotsUnreachable",
@@ -44,6 +47,8 @@ _HOMES = {
     "PoliteTransport": "clients.httpx",
     "PoliteAdapter": "clients.requests",
     "PoliteSession": "clients.requests",
+    "PolitePoolManager": "clients.urllib3",
+    "PoliteProxyManager": "clients.urllib3",
     "Decision": "decision",
     "DisallowedByRobots": "errors",
     "PoliteError": "errors",

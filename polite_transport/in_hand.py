@@ -7,19 +7,22 @@ same request passes it on: one check, one turn.
 
 import copy
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
+from polite_transport.decision import Decision
 from polite_transport.drive import Get, run
-from polite_transport.errors import PoliteError
-from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer, enter, leave
+from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
+from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer, check, enter, leave
 from polite_transport.stores.base import Store
 from polite_transport.url import Target
 
 log = logging.getLogger("polite_transport")
+
+R = TypeVar("R")
 
 
 class Hand:
@@ -29,12 +32,20 @@ class Hand:
     call: what is decided about it; None for the fetch of a robots.txt, whose turns are taken by
         the logic that asked for it.
     get: how the wire layer fetches robots.txt again, should the copy run out while it waits.
+    paced_by: the layer that takes its turns; None = the first wire layer that asks.
     """
 
-    __slots__ = ("_token", "call", "get", "is_open", "method", "store", "target")
+    __slots__ = ("_pacer", "_token", "call", "get", "is_open", "method", "store", "target")
 
     def __init__(
-        self, target: Target, method: str, store: Store, call: Call | None, get: Get | None = None
+        self,
+        target: Target,
+        method: str,
+        store: Store,
+        call: Call | None,
+        get: Get | None = None,
+        *,
+        paced_by: object = None,
     ) -> None:
         self.target = target
         self.method = method
@@ -42,6 +53,7 @@ class Hand:
         self.call = call
         self.get = get
         self.is_open = False
+        self._pacer = paced_by
 
     def __enter__(self) -> Self:
         self._token = IN_HAND.set(self)
@@ -57,6 +69,12 @@ class Hand:
         # Tasks and threads that were started meanwhile keep this context: to them it is closed.
         self.is_open = False
         IN_HAND.reset(self._token)
+
+    def is_paced_by(self, layer: object) -> bool:
+        """Whether this layer takes the request's turns: the first one that asks."""
+        if self._pacer is None:
+            self._pacer = layer
+        return self._pacer is layer
 
     def enter(self) -> None:
         """Take the turn of one attempt, blocking."""
@@ -90,6 +108,42 @@ def give_back_outer_turn(host: str) -> None:
     hand = IN_HAND.get()
     if hand is not None and hand.target.host == host:
         hand.leave(UNANSWERED)
+
+
+Native = Callable[[PoliteError | NoAnswer], Exception]
+
+
+def send_checked(call: Call, store: Store, get: Get, send: Callable[[], R], native: Native) -> R:
+    """Check a request and send it, blocking: what every blocking client layer does.
+
+    send: the client's own send, beneath which the wire layer takes the turns.
+    native: turns a refusal into the client's own exception.
+    """
+    hand = IN_HAND.get()
+    if hand is not None:
+        if hand.carries(call.method, call.target):
+            return send()
+        give_back_outer_turn(call.target.host)
+    try:
+        run(check(call), store, get)
+        with Hand(call.target, call.method, store, call, get):
+            return send()
+    except (PoliteError, NoAnswer) as error:
+        refusal = native(error)
+    raise refusal  # out here, where its own causes stay as they are
+
+
+def decided(call: Call, store: Store, get: Get, native: Native) -> Decision:
+    """Return what ``check`` decides about a request that is not sent, blocking."""
+    try:
+        run(check(call), store, get)
+    except (DisallowedByRobots, RobotsUnreachable) as no:
+        return no.decision
+    except (PoliteError, NoAnswer) as error:
+        refusal = native(error)
+    else:
+        return call.decision
+    raise refusal
 
 
 @lru_cache(maxsize=256)

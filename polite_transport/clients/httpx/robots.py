@@ -1,13 +1,12 @@
 """Fetching robots.txt through a transport of httpx."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
 import httpx
 
 from polite_transport.clients.httpx.response import async_stream, sync_stream
-from polite_transport.clients.httpx.routes import Routes
 from polite_transport.flow import Call
 from polite_transport.in_hand import Hand
 from polite_transport.robots.access import Reply
@@ -21,7 +20,7 @@ _TOO_SLOW = "its body takes too long"
 
 
 def get_robots(
-    routes: Routes[httpx.BaseTransport],
+    route: Callable[[httpx.URL], Callable[[httpx.Request], httpx.Response]],
     store: Store,
     call: Call,
     timeouts: Timeouts | None,
@@ -32,7 +31,7 @@ def get_robots(
     request = _robots_request(call, timeouts, step)
     with Hand(step.target, "GET", store, None):
         try:
-            response = routes.to(request.url).handle_request(request)
+            response = route(request.url)(request)
         except httpx.RequestError as error:
             return Reply(None, error=error, elapsed=time.monotonic() - started)
         collected = _Collected(response, step.max_bytes)
@@ -51,7 +50,7 @@ def get_robots(
 
 
 async def get_robots_async(
-    routes: Routes[httpx.AsyncBaseTransport],
+    route: Callable[[httpx.URL], Callable[[httpx.Request], Awaitable[httpx.Response]]],
     store: Store,
     call: Call,
     timeouts: Timeouts | None,
@@ -64,8 +63,7 @@ async def get_robots_async(
     with Hand(step.target, "GET", store, None):
         with anyio.move_on_after(step.timeout) as deadline:
             try:
-                transport = routes.to(request.url)
-                response = await transport.handle_async_request(request)
+                response = await route(request.url)(request)
             except httpx.RequestError as error:
                 return Reply(None, error=error, elapsed=time.monotonic() - started)
             collected = _Collected(response, step.max_bytes)

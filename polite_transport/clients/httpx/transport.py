@@ -1,34 +1,25 @@
-"""Transports of httpx that check what they send, and pace it.
-
-A transport sees every redirect hop and every leg of an authentication, so that it is both the
-client layer and the wire layer: a request is checked and takes its turn in the same place.
-"""
+"""``PoliteTransport`` and ``AsyncPoliteTransport``."""
 
 import ssl
 from collections.abc import Iterable
-from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 
 import httpx
 
-from polite_transport.clients.httpx.errors import failed, native
-from polite_transport.clients.httpx.response import (
-    AsyncPacedBody,
-    PacedBody,
-    answered,
-    with_decision,
-)
-from polite_transport.clients.httpx.robots import get_robots, get_robots_async
 from polite_transport.clients.httpx.routes import Routes
+from polite_transport.clients.httpx.sending import (
+    AsyncSend,
+    Send,
+    decide_only,
+    decide_only_async,
+    send_politely,
+    send_politely_async,
+)
 from polite_transport.decision import Decision
-from polite_transport.drive import run, run_async
-from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
-from polite_transport.flow import Call, NoAnswer, check, enter, leave
-from polite_transport.in_hand import IN_HAND, Hand, give_back_outer_turn, say_replaced
 from polite_transport.policy import Policy
 from polite_transport.stores.base import Store
-from polite_transport.visitor import Visitor, visitor
+from polite_transport.visitor import visitor
 
 
 class TransportOptions(TypedDict, total=False):
@@ -68,21 +59,6 @@ def _with_proxy(options: TransportOptions, proxy: str) -> TransportOptions:
 def _trusts_env(options: TransportOptions) -> bool:
     """Whether a client with these options would go through the environment's proxies."""
     return options.get("trust_env", True) and not (options.get("proxy") or options.get("uds"))
-
-
-def _call(who: Visitor, request: httpx.Request) -> Call | Decision:
-    """Return the call of a request, with the User-Agent written that it will be sent with."""
-    sent = request.headers.get("User-Agent")
-    ua = who.user_agent
-    if ua is not None and sent != ua:
-        if sent not in (None, _HTTPX_UA):
-            say_replaced(sent, ua)
-        request.headers["User-Agent"] = sent = ua
-    return who.call(request.method, str(request.url), sent)
-
-
-def _probe(url: str | httpx.URL, user_agent: str | None) -> httpx.Request:
-    return httpx.Request("GET", url, headers={"User-Agent": user_agent or _HTTPX_UA})
 
 
 class PoliteTransport(httpx.BaseTransport):
@@ -127,34 +103,7 @@ class PoliteTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Check one request, and send it in its turn."""
-        transport = self._routes.to(request.url)
-        call = _call(self._visitor, request)
-        if isinstance(call, Decision):
-            return with_decision(transport.handle_request(request), call, 0.0)
-        hand = IN_HAND.get()
-        if hand is not None and hand.carries(call.method, call.target):
-            return transport.handle_request(request)
-        store = self._visitor.store
-        get = partial(get_robots, self._routes, store, call, request.extensions.get("timeout"))
-        try:
-            if hand is not None:
-                give_back_outer_turn(call.target.host)
-            run(check(call), store, get)
-            run(enter(call), store, get)
-        except (PoliteError, NoAnswer) as error:
-            raise native(error) from None
-        try:
-            with Hand(call.target, call.method, store, call):
-                response = transport.handle_request(request)
-        except BaseException as error:
-            run(leave(call, failed(error)), store)
-            raise
-        attempt = answered(response)
-        if call.policy.pace_from == "body":
-            response.stream = PacedBody(response.stream, call, attempt, store)
-        else:
-            run(leave(call, attempt), store)
-        return with_decision(response, call.decision, call.waited)
+        return send_politely(self._visitor, self._route, request)
 
     def check(self, url: str | httpx.URL, *, user_agent: str | None = None) -> Decision:
         """Return what would be decided about a GET of ``url``, without sending it.
@@ -162,17 +111,10 @@ class PoliteTransport(httpx.BaseTransport):
         user_agent: where the transport has no ``ua``; None = httpx's own.
         Raises what httpx raises where robots.txt gets no answer; WaitTooLong.
         """
-        call = _call(self._visitor, _probe(url, user_agent))
-        if isinstance(call, Decision):
-            return call
-        try:
-            store = self._visitor.store
-            run(check(call), store, partial(get_robots, self._routes, store, call, _PROBE_TIMEOUT))
-        except (DisallowedByRobots, RobotsUnreachable) as refusal:
-            return refusal.decision
-        except (PoliteError, NoAnswer) as error:
-            raise native(error) from None
-        return call.decision
+        return decide_only(self._visitor, self._route, url, user_agent)
+
+    def _route(self, url: httpx.URL) -> Send:
+        return self._routes.to(url).handle_request
 
     def __enter__(self) -> Self:
         for transport in self._routes:
@@ -222,36 +164,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Check one request, and send it in its turn."""
-        transport = self._routes.to(request.url)
-        call = _call(self._visitor, request)
-        if isinstance(call, Decision):
-            return with_decision(await transport.handle_async_request(request), call, 0.0)
-        hand = IN_HAND.get()
-        if hand is not None and hand.carries(call.method, call.target):
-            return await transport.handle_async_request(request)
-        store = self._visitor.store
-        get = partial(
-            get_robots_async, self._routes, store, call, request.extensions.get("timeout")
-        )
-        try:
-            if hand is not None:
-                give_back_outer_turn(call.target.host)
-            await run_async(check(call), store, get)
-            await run_async(enter(call), store, get)
-        except (PoliteError, NoAnswer) as error:
-            raise native(error) from None
-        try:
-            with Hand(call.target, call.method, store, call):
-                response = await transport.handle_async_request(request)
-        except BaseException as error:
-            await run_async(leave(call, failed(error)), store)
-            raise
-        attempt = answered(response)
-        if call.policy.pace_from == "body":
-            response.stream = AsyncPacedBody(response.stream, call, attempt, store)
-        else:
-            await run_async(leave(call, attempt), store)
-        return with_decision(response, call.decision, call.waited)
+        return await send_politely_async(self._visitor, self._route, request)
 
     async def check(self, url: str | httpx.URL, *, user_agent: str | None = None) -> Decision:
         """Return what would be decided about a GET of ``url``, without sending it.
@@ -259,18 +172,10 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         user_agent: where the transport has no ``ua``; None = httpx's own.
         Raises what httpx raises where robots.txt gets no answer; WaitTooLong.
         """
-        call = _call(self._visitor, _probe(url, user_agent))
-        if isinstance(call, Decision):
-            return call
-        try:
-            store = self._visitor.store
-            get = partial(get_robots_async, self._routes, store, call, _PROBE_TIMEOUT)
-            await run_async(check(call), store, get)
-        except (DisallowedByRobots, RobotsUnreachable) as refusal:
-            return refusal.decision
-        except (PoliteError, NoAnswer) as error:
-            raise native(error) from None
-        return call.decision
+        return await decide_only_async(self._visitor, self._route, url, user_agent)
+
+    def _route(self, url: httpx.URL) -> AsyncSend:
+        return self._routes.to(url).handle_async_request
 
     async def __aenter__(self) -> Self:
         for transport in self._routes:

@@ -6,7 +6,6 @@ that is where turns are taken.
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from importlib.metadata import version
 from typing import Any
 
 import requests
@@ -18,12 +17,11 @@ from urllib3.util import SKIP_HEADER
 from polite_transport.clients.requests.errors import native
 from polite_transport.clients.requests.response import with_decision
 from polite_transport.clients.requests.robots import get_robots
-from polite_transport.clients.urllib3 import use_polite_pools
+from polite_transport.clients.urllib3.manager import URLLIB3_UA
+from polite_transport.clients.urllib3.pools import use_polite_pools
 from polite_transport.decision import Decision
-from polite_transport.drive import run
-from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
-from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer, check
-from polite_transport.in_hand import IN_HAND, Hand, give_back_outer_turn, say_replaced
+from polite_transport.flow import UNANSWERED, Attempt, Call
+from polite_transport.in_hand import IN_HAND, decided, say_replaced, send_checked
 from polite_transport.policy import Policy
 from polite_transport.stores.base import Store
 from polite_transport.visitor import Visitor, visitor
@@ -34,42 +32,14 @@ class _Checking(BaseAdapter):
 
     visitor: Visitor
 
-    def _checked(
-        self, send: Callable[..., Response], request: PreparedRequest, settings: dict[str, Any]
-    ) -> Response:
-        """Check one request, let ``send`` send it, and put the Decision on its response."""
-        visitor = self.visitor
-        call = _call(visitor, request)
-        hand = IN_HAND.get()
-        if isinstance(call, Decision):
-            return with_decision(send(request, **settings), call, 0.0)
-        if hand is not None and hand.carries(call.method, call.target):
-            return send(request, **settings)
-        get = partial(get_robots, send, call, settings, visitor.store)
-        try:
-            if hand is not None:
-                give_back_outer_turn(call.target.host)
-            run(check(call), visitor.store, get)
-            with Hand(call.target, call.method, visitor.store, call, get):
-                response = send(request, **settings)
-        except (PoliteError, NoAnswer) as error:
-            raise native(error) from None
-        return with_decision(response, call.decision, call.waited)
-
     def _decided(
         self, send: Callable[..., Response], request: PreparedRequest, settings: dict[str, Any]
     ) -> Decision:
         call = _call(self.visitor, request)
         if isinstance(call, Decision):
             return call
-        try:
-            get = partial(get_robots, send, call, settings, self.visitor.store)
-            run(check(call), self.visitor.store, get)
-        except (DisallowedByRobots, RobotsUnreachable) as refusal:
-            return refusal.decision
-        except (PoliteError, NoAnswer) as error:
-            raise native(error) from None
-        return call.decision
+        store = self.visitor.store
+        return decided(call, store, partial(get_robots, send, call, settings, store), native)
 
 
 class PoliteSending(_Checking, HTTPAdapter):
@@ -107,7 +77,7 @@ class PoliteSending(_Checking, HTTPAdapter):
             "cert": cert,
             "proxies": proxies,
         }
-        return self._checked(super().send, request, settings)
+        return send_politely(self.visitor, super().send, request, settings)
 
     def check(self, request: PreparedRequest, **settings: Any) -> Decision:
         """Return what would be decided about a request, without sending it.
@@ -159,7 +129,7 @@ class _PoliteOver(_Checking):
     def send(self, request: PreparedRequest, *arguments: Any, **settings: Any) -> Response:
         """Check one request and send it in its turn."""
         named = dict(zip(_SEND_ARGUMENTS, arguments, strict=False))
-        response = self._checked(self._paced, request, {**named, **settings})
+        response = send_politely(self.visitor, self._paced, request, {**named, **settings})
         response.connection = self  # type: ignore[assignment] # where digest auth sends its second leg
         return response
 
@@ -187,6 +157,24 @@ class _PoliteOver(_Checking):
 
 
 _SEND_ARGUMENTS = ("stream", "timeout", "verify", "cert", "proxies")
+
+
+def send_politely(
+    who: Visitor,
+    send: Callable[..., Response],
+    request: PreparedRequest,
+    settings: dict[str, Any],
+) -> Response:
+    """Check one request, let ``send`` send it, and put the Decision on its response.
+
+    send: an adapter's own, with its pools paced. settings: its other arguments, by name.
+    """
+    call = _call(who, request)
+    if isinstance(call, Decision):
+        return with_decision(send(request, **settings), call, 0.0)
+    get = partial(get_robots, send, call, settings, who.store)
+    response = send_checked(call, who.store, get, partial(send, request, **settings), native)
+    return with_decision(response, call.decision, call.waited)
 
 
 def polite_adapter(adapter: BaseAdapter, visitor: Visitor) -> BaseAdapter:
@@ -235,11 +223,10 @@ def _call(visitor: Visitor, request: PreparedRequest) -> Call | Decision:
         sent = headers["User-Agent"] = ua
     elif sent is None:
         # urllib3 would add this further down, unchecked.
-        sent = headers["User-Agent"] = _URLLIB3_UA
+        sent = headers["User-Agent"] = URLLIB3_UA
     elif sent == SKIP_HEADER:
         sent = None
     return visitor.call(request.method or "GET", str(request.url), sent)
 
 
 _REQUESTS_UA = requests.utils.default_user_agent()
-_URLLIB3_UA = f"python-urllib3/{version('urllib3')}"

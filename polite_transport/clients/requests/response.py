@@ -21,12 +21,12 @@ class PoliteResponse(Response):
     _waited = 0.0
 
     @property
-    def elapsed(self) -> timedelta:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def elapsed(self) -> timedelta:
         """From sending the request to its response headers."""
         return self._elapsed
 
     @elapsed.setter
-    def elapsed(self, value: timedelta) -> None:
+    def elapsed(self, value: timedelta) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         # Session.send times the adapter as a whole, and sets what it has timed once.
         self._elapsed = max(value - timedelta(seconds=self._waited), timedelta(0))
         self._waited = 0.0

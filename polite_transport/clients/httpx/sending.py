@@ -1,0 +1,159 @@
+"""Checking a request of httpx and sending it in its turn.
+
+A transport sees every redirect hop and every leg of an authentication, so that it is both the
+client layer and the wire layer: both happen in the same place.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import httpx
+
+from polite_transport.clients.httpx.errors import failed, native
+from polite_transport.clients.httpx.response import (
+    AsyncPacedBody,
+    PacedBody,
+    answered,
+    with_decision,
+)
+from polite_transport.clients.httpx.robots import get_robots, get_robots_async
+from polite_transport.decision import Decision
+from polite_transport.drive import run, run_async
+from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
+from polite_transport.flow import Call, NoAnswer, check, enter, leave
+from polite_transport.in_hand import IN_HAND, Hand, decided, give_back_outer_turn, say_replaced
+from polite_transport.visitor import Visitor
+
+Send = Callable[[httpx.Request], httpx.Response]
+AsyncSend = Callable[[httpx.Request], Awaitable[httpx.Response]]
+Route = Callable[[httpx.URL], Send]  # which transport a URL goes through
+AsyncRoute = Callable[[httpx.URL], AsyncSend]
+
+_TRANSPORT = object()  # the layer that paces; what lies beneath only passes on
+HTTPX_UA = f"python-httpx/{httpx.__version__}"
+_PROBE_TIMEOUT = httpx.Timeout(5.0).as_dict()
+
+
+def send_politely(who: Visitor, route: Route, request: httpx.Request) -> httpx.Response:
+    """Check one request, and send it in its turn."""
+    send = route(request.url)
+    call = _call(who, request)
+    if isinstance(call, Decision):
+        return with_decision(send(request), call, 0.0)
+    hand = IN_HAND.get()
+    if hand is not None:
+        if hand.carries(call.method, call.target):
+            return send(request)
+        give_back_outer_turn(call.target.host)
+    store = who.store
+    get = partial(get_robots, route, store, call, request.extensions.get("timeout"))
+    try:
+        run(check(call), store, get)
+        run(enter(call), store, get)
+    except (PoliteError, NoAnswer) as error:
+        refusal = native(error)
+    else:
+        return _send_in_turn(who, call, send, request)
+    raise refusal  # out here, where its own causes stay as they are
+
+
+def _send_in_turn(who: Visitor, call: Call, send: Send, request: httpx.Request) -> httpx.Response:
+    try:
+        with Hand(call.target, call.method, who.store, call, paced_by=_TRANSPORT):
+            response = send(request)
+    except BaseException as error:
+        run(leave(call, failed(error)), who.store)
+        raise
+    attempt = answered(response)
+    if call.policy.pace_from == "body":
+        response.stream = PacedBody(response.stream, call, attempt, who.store)
+    else:
+        run(leave(call, attempt), who.store)
+    return with_decision(response, call.decision, call.waited)
+
+
+def decide_only(
+    who: Visitor, route: Route, url: str | httpx.URL, user_agent: str | None
+) -> Decision:
+    """Return what would be decided about a GET that is not sent."""
+    call = _call(who, _probe(url, user_agent))
+    if isinstance(call, Decision):
+        return call
+    get = partial(get_robots, route, who.store, call, _PROBE_TIMEOUT)
+    return decided(call, who.store, get, native)
+
+
+async def send_politely_async(
+    who: Visitor, route: AsyncRoute, request: httpx.Request
+) -> httpx.Response:
+    """Check one request, and send it in its turn, on asyncio or trio."""
+    send = route(request.url)
+    call = _call(who, request)
+    if isinstance(call, Decision):
+        return with_decision(await send(request), call, 0.0)
+    hand = IN_HAND.get()
+    if hand is not None:
+        if hand.carries(call.method, call.target):
+            return await send(request)
+        give_back_outer_turn(call.target.host)
+    store = who.store
+    get = partial(get_robots_async, route, store, call, request.extensions.get("timeout"))
+    try:
+        await run_async(check(call), store, get)
+        await run_async(enter(call), store, get)
+    except (PoliteError, NoAnswer) as error:
+        refusal = native(error)
+    else:
+        return await _send_in_turn_async(who, call, send, request)
+    raise refusal  # out here, where its own causes stay as they are
+
+
+async def _send_in_turn_async(
+    who: Visitor, call: Call, send: AsyncSend, request: httpx.Request
+) -> httpx.Response:
+    try:
+        with Hand(call.target, call.method, who.store, call, paced_by=_TRANSPORT):
+            response = await send(request)
+    except BaseException as error:
+        await run_async(leave(call, failed(error)), who.store)
+        raise
+    attempt = answered(response)
+    if call.policy.pace_from == "body":
+        response.stream = AsyncPacedBody(response.stream, call, attempt, who.store)
+    else:
+        await run_async(leave(call, attempt), who.store)
+    return with_decision(response, call.decision, call.waited)
+
+
+async def decide_only_async(
+    who: Visitor, route: AsyncRoute, url: str | httpx.URL, user_agent: str | None
+) -> Decision:
+    """Return what would be decided about a GET that is not sent, on asyncio or trio."""
+    call = _call(who, _probe(url, user_agent))
+    if isinstance(call, Decision):
+        return call
+    get = partial(get_robots_async, route, who.store, call, _PROBE_TIMEOUT)
+    try:
+        await run_async(check(call), who.store, get)
+    except (DisallowedByRobots, RobotsUnreachable) as no:
+        return no.decision
+    except (PoliteError, NoAnswer) as error:
+        refusal = native(error)
+    else:
+        return call.decision
+    raise refusal
+
+
+def _call(who: Visitor, request: httpx.Request) -> Call | Decision:
+    """Return the call of a request, with the User-Agent written that it will be sent with."""
+    sent = request.headers.get("User-Agent")
+    ua = who.user_agent
+    if ua is not None and sent != ua:
+        if sent not in (None, HTTPX_UA):
+            say_replaced(sent, ua)
+        request.headers["User-Agent"] = sent = ua
+    return who.call(request.method, str(request.url), sent)
+
+
+def _probe(url: str | httpx.URL, user_agent: str | None) -> httpx.Request:
+    return httpx.Request("GET", url, headers={"User-Agent": user_agent or HTTPX_UA})

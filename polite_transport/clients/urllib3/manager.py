@@ -1,0 +1,170 @@
+"""``PolitePoolManager``: a urllib3 pool manager that checks every redirect hop."""
+
+import time
+from functools import cache, partial
+from importlib.metadata import version
+from typing import Any
+
+from urllib3 import PoolManager, ProxyManager, Timeout
+from urllib3.exceptions import HTTPError
+from urllib3.response import BaseHTTPResponse
+from urllib3.util import SKIP_HEADER
+
+from polite_transport.clients.urllib3.errors import native
+from polite_transport.clients.urllib3.pools import use_polite_pools
+from polite_transport.clients.urllib3.robots import capped, read_reply
+from polite_transport.decision import Decision
+from polite_transport.flow import Call
+from polite_transport.in_hand import Hand, decided, say_replaced, send_checked
+from polite_transport.policy import Policy
+from polite_transport.robots.access import Reply
+from polite_transport.steps import Fetch
+from polite_transport.stores.base import Store
+from polite_transport.visitor import Visitor, visitor
+
+URLLIB3_UA = f"python-urllib3/{version('urllib3')}"  # what urllib3 sends where none is set
+
+
+class PoliteManaging(PoolManager):
+    """What is mixed into a pool manager class."""
+
+    visitor: Visitor
+
+    def urlopen(  # type: ignore[override] # as PoolManager's own
+        self, method: str, url: str, redirect: bool = True, **kw: Any
+    ) -> BaseHTTPResponse:
+        """Check one hop, send it, and put the Decision on its response as ``polite``.
+
+        Raises DisallowedByRobots, RobotsUnreachable, WaitTooLong, StoreUnavailable, each also a
+        urllib3.exceptions.HTTPError; and what urllib3 itself raises.
+        """
+        headers, sent = with_user_agent(self.visitor, kw.get("headers", self.headers))
+        kw["headers"] = headers
+        call = self.visitor.call(method, url, sent)
+        send = partial(super().urlopen, method, url, redirect=redirect, **kw)
+        if isinstance(call, Decision):
+            return with_decision(send(), call)
+        response = send_checked(call, self.visitor.store, self._getting(call, kw), send, native)
+        return with_decision(response, call.decision)
+
+    def check(self, url: str, method: str = "GET") -> Decision:
+        """Return what would be decided about a request to ``url``, without sending it.
+
+        Raises what urllib3 raises where robots.txt gets no answer; WaitTooLong.
+        """
+        _, sent = with_user_agent(self.visitor, self.headers)
+        call = self.visitor.call(method, url, sent)
+        if isinstance(call, Decision):
+            return call
+        return decided(call, self.visitor.store, self._getting(call, {}), native)
+
+    def _getting(self, call: Call, kw: dict[str, Any]) -> partial[Reply]:
+        return partial(self._get_robots, super().urlopen, call, kw)
+
+    def _get_robots(self, send: Any, call: Call, kw: dict[str, Any], step: Fetch) -> Reply:
+        """GET one robots.txt URL through the page's own pools, proxy and TLS settings."""
+        started = time.monotonic()
+        timeout = kw.get("timeout", self.connection_pool_kw.get("timeout"))
+        connect, read = capped(timeout, step.timeout)
+        with Hand(step.target, "GET", self.visitor.store, None):
+            try:
+                response = send(
+                    "GET",
+                    step.target.url,
+                    redirect=False,
+                    retries=kw.get("retries"),
+                    headers={**step.headers, "User-Agent": call.user_agent or SKIP_HEADER},
+                    timeout=Timeout(connect=connect, read=read),
+                    preload_content=False,
+                )
+            except HTTPError as error:
+                return Reply(None, error=error, elapsed=time.monotonic() - started)
+            return read_reply(
+                response, response.status, response.headers, started, step.timeout, step.max_bytes
+            )
+
+
+class PolitePoolManager(PoliteManaging):
+    """A urllib3 pool manager that keeps robots.txt and each host's Crawl-delay.
+
+    ua: the User-Agent to send, such as ``"MyBot/1.0 (+https://example.org/bot)"``, whatever the
+        script sets; None = what each request carries.
+    policy: how polite to be.
+    store: where turns and robots.txt copies live; None = this process's own.
+    options: of ``urllib3.PoolManager``.
+    """
+
+    def __init__(
+        self,
+        num_pools: int = 10,
+        *,
+        ua: str | None = None,
+        policy: Policy | None = None,
+        store: Store | None = None,
+        **options: Any,
+    ) -> None:
+        self.visitor = visitor(ua, policy, store)
+        super().__init__(num_pools, **options)
+        use_polite_pools(self)
+
+
+class PoliteProxyManager(PoliteManaging, ProxyManager):
+    """``PolitePoolManager`` through a proxy; robots.txt is read through it too.
+
+    proxy_url, options: of ``urllib3.ProxyManager``.
+    """
+
+    def __init__(
+        self,
+        proxy_url: str,
+        *,
+        ua: str | None = None,
+        policy: Policy | None = None,
+        store: Store | None = None,
+        **options: Any,
+    ) -> None:
+        self.visitor = visitor(ua, policy, store)
+        super().__init__(proxy_url, **options)
+        use_polite_pools(self)
+
+
+def make_polite(manager: PoolManager, who: Visitor) -> None:
+    """Make a pool manager polite, and let it stay the object that it is; idempotent."""
+    polite: Any = manager
+    if not isinstance(manager, PoliteManaging):
+        manager_class: Any = type(manager)
+        polite.__class__ = _polite_class(manager_class)
+    polite.visitor = who
+    use_polite_pools(manager)
+
+
+@cache
+def _polite_class(manager_class: Any) -> type[PoolManager]:
+    return type(f"Polite{manager_class.__name__}", (PoliteManaging, manager_class), {})
+
+
+def with_user_agent(who: Visitor, headers: Any) -> tuple[Any, str | None]:
+    """Return a request's headers with the User-Agent that is to be sent, and that User-Agent.
+
+    The script's own mapping stays as it is. None = none is sent.
+    """
+    key = next((name for name in headers or () if name.lower() == "user-agent"), None)
+    sent = None if key is None else headers[key]
+    ua = who.user_agent
+    if ua is None and sent is not None:
+        return headers, None if sent == SKIP_HEADER else sent
+    if ua is not None and sent not in (None, ua, URLLIB3_UA, SKIP_HEADER):
+        say_replaced(str(sent), ua)
+    # urllib3 would add its own further down, unchecked.
+    chosen = ua or URLLIB3_UA
+    written: Any = {} if headers is None else headers.copy()
+    written[key or "User-Agent"] = chosen
+    return written, chosen
+
+
+def with_decision(response: BaseHTTPResponse, decision: Decision) -> BaseHTTPResponse:
+    """Put a Decision on a response that has none: that of its last hop stays."""
+    polite: Any = response
+    if getattr(response, "polite", None) is None:
+        polite.polite = decision
+    return response

@@ -1,0 +1,146 @@
+"""Turns at urllib3's connection pools, one for each attempt on the wire.
+
+requests builds on this. Every touch of what urllib3 does not call public stands in this file:
+``HTTPConnectionPool._make_request``.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from urllib3 import HTTPConnectionPool, PoolManager, Retry
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+from urllib3.response import BaseHTTPResponse
+
+from polite_transport.flow import NOT_CONNECTED, UNANSWERED, Attempt
+from polite_transport.in_hand import IN_HAND, Hand
+
+# Nothing of such an attempt can still be on its way to the site.
+_NO_CONNECTION = (NewConnectionError, ConnectTimeoutError)
+# robots.txt is fetched again by our own rule, whatever the script retries.
+_ONE_TRY = Retry(0, read=False)
+
+Send = Callable[..., BaseHTTPResponse]
+
+
+def paced_urlopen(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
+    """Wait for the turn of one attempt, then send it.
+
+    layer: who asks. Of several layers on one request the first paces it, and the others pass it on.
+    send: the pool's own ``urlopen``, with its arguments, the method and the URL first.
+
+    The wait comes before a connection is taken from the pool, so that none goes stale over it.
+    Retries, and re-sends on a dropped connection, come here again from within the attempt before.
+    """
+    hand = IN_HAND.get()
+    if hand is None or not hand.is_open:
+        return send(*args, **kwargs)
+    if hand.call is None:
+        retries = False if kwargs.get("retries") is False else _ONE_TRY
+        return send(*args[:2], **{**kwargs, "retries": retries})
+    if not hand.is_paced_by(layer):
+        return send(*args, **kwargs)
+    hand.leave(NOT_CONNECTED)
+    hand.enter()
+    kept = False
+    try:
+        response = send(*args, **kwargs)
+        kept = hand.call.policy.pace_from == "body"
+        return response
+    finally:
+        if not kept:
+            hand.leave(NOT_CONNECTED)  # where it came as far as a request, that is over already
+
+
+def paced_request(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
+    """Send one attempt, and give its turn back as soon as the headers are in.
+
+    send: the pool's own ``_make_request``, with its arguments.
+    """
+    hand = IN_HAND.get()
+    if hand is None or not hand.is_open or hand.call is None or not hand.is_paced_by(layer):
+        return send(*args, **kwargs)
+    preload = kwargs.get("preload_content", True)
+    try:
+        # The body is read once the turn is given back; a slow one would hold it for nothing.
+        response = send(*args, **{**kwargs, "preload_content": False})
+    except _NO_CONNECTION:
+        hand.leave(NOT_CONNECTED)
+        raise
+    except BaseException:
+        hand.leave(UNANSWERED)
+        raise
+    headers = response.headers
+    attempt = Attempt(response.status, headers.get("Retry-After"), headers.get("Date"))
+    if hand.call.policy.pace_from == "body":
+        _leave_at_end(response, hand, attempt)
+    else:
+        hand.leave(attempt)
+    if preload:
+        _ = response.data
+    return response
+
+
+def _leave_at_end(response: BaseHTTPResponse, hand: Hand, attempt: Attempt) -> None:
+    """Give the turn back when the body has been read or given up; renew it as bytes come in.
+
+    urllib3 builds its responses itself, so that their methods are replaced one by one.
+    """
+
+    def reading(method: Callable[..., Any]) -> Callable[..., Any]:
+        def read(*args: Any, **kwargs: Any) -> Any:
+            result = method(*args, **kwargs)
+            hand.renew()
+            return result
+
+        return read
+
+    def ending(method: Callable[[], None]) -> Callable[[], None]:
+        def end() -> None:
+            hand.leave(attempt)
+            method()
+
+        return end
+
+    def stream(*args: Any, **kwargs: Any) -> Iterator[bytes]:
+        for chunk in original_stream(*args, **kwargs):
+            hand.renew()
+            yield chunk
+
+    original_stream = response.stream
+    replaced: Any = response
+    replaced.read = reading(response.read)
+    replaced.stream = stream
+    replaced.release_conn = ending(response.release_conn)
+    replaced.close = ending(response.close)
+
+
+class PolitePool(HTTPConnectionPool):
+    """What is mixed into a pool class: each attempt of the request in hand takes a turn."""
+
+    def urlopen(self, method: str, url: str, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
+        """Send a request, each attempt in its turn."""
+        return paced_urlopen(PolitePool, super().urlopen, method, url, *args, **kwargs)
+
+    def _make_request(self, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
+        return paced_request(PolitePool, super()._make_request, *args, **kwargs)
+
+
+@cache
+def _polite_class(pool_class: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
+    if issubclass(pool_class, PolitePool):
+        return pool_class
+    # Under its own name, which urllib3's error messages show.
+    return type(pool_class.__name__, (PolitePool, pool_class), {})
+
+
+def use_polite_pools(pool_manager: PoolManager) -> None:
+    """Let a pool manager make polite pools from now on; idempotent.
+
+    Pools that it holds already are let go: they would stay as they are.
+    """
+    classes = pool_manager.pool_classes_by_scheme
+    polite = {scheme: _polite_class(each) for scheme, each in classes.items()}
+    if polite != classes:
+        pool_manager.pool_classes_by_scheme = polite
+        pool_manager.clear()

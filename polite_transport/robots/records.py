@@ -1,0 +1,226 @@
+"""Bytes of a robots.txt into groups and other records: RFC 9309 section 2.2.
+
+Nothing here knows a URL or decides anything. No input raises, and the work grows with the length of
+the file only. Texts stay octet strings (see ``octets``): Latin-1 decoding cannot fail and keeps
+every byte.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from typing import NamedTuple, TypeAlias
+
+MAX_BYTES = 512_000  # section 2.5 asks for 500 KiB at least; the rest is cut
+
+_BOM = b"\xef\xbb\xbf"
+_BLANKS = " \t\x0b\x0c\x00"  # ASCII only: a UTF-8 character may end in what Latin-1 calls a space
+_WORDS = re.compile(r"[^ \t]+")
+_TOKEN = re.compile(r"[A-Za-z0-9_.\-]*")
+
+# Keys are known by how they begin, and in the misspellings that Google accepts.
+_CORE_KEYS = {
+    "user-agent": "user-agent",
+    "useragent": "user-agent",
+    "user agent": "user-agent",
+    "allow": "allow",
+    "disallow": "disallow",
+    "dissallow": "disallow",
+    "dissalow": "disallow",
+    "disalow": "disallow",
+    "diasllow": "disallow",
+    "disallaw": "disallow",
+    "sitemap": "sitemap",
+    "site-map": "sitemap",
+}
+_RULES = frozenset({"allow", "disallow"})
+# Records beyond the RFC's core (section 2.2.4): those for agents, and those for the whole file.
+AGENT_RECORDS = frozenset(
+    {"crawl-delay", "request-rate", "visit-time", "content-usage", "content-signal"}
+)
+FILE_RECORDS = frozenset({"sitemap", "host", "clean-param", "license"})
+
+# The spellings that nearly every line has need no closer look.
+_KINDS = {
+    spelling: kind
+    for kind in ("user-agent", "allow", "disallow", *AGENT_RECORDS, *FILE_RECORDS)
+    for spelling in (kind, kind.capitalize(), kind.title(), kind.upper())
+}
+
+
+class Record(NamedTuple):
+    """A record beyond the RFC's core: its kind, its value in octets, its line from 1."""
+
+    kind: str
+    value: str
+    line: int
+
+
+class Section:
+    """Rules that stand together; several user-agent lines may share one.
+
+    patterns: as written, in octets. lines: the line of each from 1, negative for a ``Disallow``.
+    """
+
+    __slots__ = ("lines", "patterns")
+
+    def __init__(self) -> None:
+        self.patterns: list[str] = []
+        self.lines = array("i")
+
+
+# A user-agent line: its value as written in octets, its line from 1, the rules under it.
+Naming: TypeAlias = tuple[str, int, Section]
+
+
+class Parsed:
+    """A file taken apart.
+
+    agents: by token, lower case, ``*`` included: where it is named.
+    records: by token, runs of its other records.
+    leading: such records before any user-agent line; they count for every agent that has none of
+    their kind. of_file: those that belong to the file.
+    """
+
+    __slots__ = ("agents", "leading", "of_file", "records")
+
+    def __init__(self) -> None:
+        self.agents: dict[str, list[Naming]] = {}
+        self.records: dict[str, list[list[Record]]] = {}
+        self.leading: list[Record] = []
+        self.of_file: list[Record] = []
+
+
+def token_of(value: str) -> str:
+    """Return the token that a user-agent value names, lower case, ``*`` for everyone.
+
+    The value is cut at its first foreign character as Google does it, but digits and dots are kept,
+    because products have them in their names. Source: RFC 9309 section 2.2.1.
+    """
+    if value == "*" or (value[:1] == "*" and value[1:2].strip(_BLANKS) == ""):
+        return "*"
+    found = _TOKEN.match(value)
+    return found[0].lower() if found else ""
+
+
+def kind_of(key: str) -> str:
+    """Return the kind of record that ``key`` announces; empty for one that is not known."""
+    key = key.strip(_BLANKS).lower()
+    for beginning, kind in _CORE_KEYS.items():
+        if key.startswith(beginning):
+            return kind
+    return key if key in AGENT_RECORDS or key in FILE_RECORDS else ""
+
+
+def whole_lines(body: bytes, max_bytes: int) -> tuple[bytes, bool]:
+    """Return the lines of ``body`` that end within ``max_bytes``, and whether that cut it."""
+    if len(body) <= max_bytes:
+        return body, False
+    kept = body[:max_bytes]
+    if body[max_bytes : max_bytes + 1] in {b"\r", b"\n"}:
+        return kept, True  # the limit falls between a line and its end
+    return kept[: max(kept.rfind(b"\n"), kept.rfind(b"\r")) + 1], True
+
+
+def lines_of(body: bytes) -> list[str]:
+    """Return the lines: CR, LF and CRLF end one, and nothing else does (section 2.2, ``EOL``)."""
+    text = body.removeprefix(_BOM).decode("latin-1")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.split("\n")
+
+
+def record_in(line: str) -> tuple[str, str]:
+    """Return kind and value of the record in ``line``, comment off; the kind may be empty."""
+    key, colon, value = line.partition(":")
+    if not colon:
+        # Two words and no colon are a record to Google, and to people who write such files.
+        words = _WORDS.findall(line)
+        if len(words) != 2:
+            return "", ""
+        key, value = words
+    return kind_of(key), value
+
+
+class Reading:
+    """A file while it is read: which agents the next line is for.
+
+    section: takes the rules. in_head: a user-agent line now would join the last one.
+    without_colon: the last user-agent line has none, so what stands under it may have none.
+    """
+
+    __slots__ = ("_named", "_orphaned", "_run", "in_head", "parsed", "section", "without_colon")
+
+    def __init__(self) -> None:
+        self.parsed = Parsed()
+        self.section = Section()  # of no agent: nobody keeps these rules
+        self.in_head = False
+        self.without_colon = True
+        self._named: list[str] = []  # agents since the last rule or run: those the next run is for
+        self._run: list[Record] | None = None  # agents' records since the last user-agent line
+        self._orphaned: list[Record] = []  # agents' records under rules of no agent
+
+    def agent(self, value: str, line: int, *, colon: bool) -> None:
+        """Take a user-agent line; one that follows a rule begins a group (section 2.1)."""
+        if not self.in_head:
+            self.section = Section()
+            self.without_colon = False
+        if not self.in_head or self._run is not None:
+            self._named = []
+        self.in_head = True
+        self._run = None
+        if not colon:
+            self.without_colon = True
+        token = token_of(value)
+        namings = self.parsed.agents.get(token)
+        if namings is None:
+            self.parsed.agents[token] = [(value, line, self.section)]
+        else:
+            namings.append((value, line, self.section))
+        self._named.append(token)
+
+    def record(self, record: Record) -> None:
+        """Take a record beyond the core; none ends the group for the rules (section 2.2.4)."""
+        if record.kind not in AGENT_RECORDS:
+            self.parsed.of_file.append(record)
+            return
+        if not self.parsed.agents:
+            (self._orphaned if self.section.lines else self.parsed.leading).append(record)
+            return
+        if self._run is None:
+            self._run = []
+            for token in self._named:
+                self.parsed.records.setdefault(token, []).append(self._run)
+        self._run.append(record)
+
+    def end(self) -> Parsed:
+        """Return the file; one that names no agent at all speaks to everyone."""
+        if not self.parsed.agents:
+            self.parsed.leading += self._orphaned
+        return self.parsed
+
+
+def parse_lines(body: bytes) -> Parsed:
+    """Take a robots.txt apart, each line on its own (section 2.3.1.5)."""
+    reading = Reading()
+    for number, written in enumerate(lines_of(body), 1):
+        line = written.partition("#")[0] if "#" in written else written
+        if not line:
+            continue
+        key, colon, value = line.partition(":")
+        kind = _KINDS.get(key) if colon else None
+        if kind is None:
+            kind, value = record_in(line)
+        value = value.strip(_BLANKS)
+        if kind in _RULES:
+            if colon or reading.without_colon:
+                reading.in_head = False
+                if value:
+                    section = reading.section
+                    section.patterns.append(value)
+                    section.lines.append(number if kind == "allow" else -number)
+        elif kind == "user-agent":
+            reading.agent(value, number, colon=bool(colon))
+        elif kind and (colon or reading.without_colon):
+            reading.record(Record(kind, value, number))
+    return reading.end()
