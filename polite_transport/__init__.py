@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         WaitTooLong,
     )
     from polite_transport.policy import Policy
+    from polite_transport.retrofit import install, politely
     from polite_transport.robots import parse_robots
     from polite_transport.stores.memory import MemoryStore
 
@@ -39,7 +40,9 @@ __all__ = [
     "RobotsUnreachable",
     "StoreUnavailable",
     "WaitTooLong",
+    "install",
     "parse_robots",
+    "politely",
 ]
 
 _HOMES = {
@@ -56,7 +59,9 @@ _HOMES = {
     "StoreUnavailable": "errors",
     "WaitTooLong": "errors",
     "Policy": "policy",
+    "install": "retrofit",
     "parse_robots": "robots",
+    "politely": "retrofit",
     "MemoryStore": "stores.memory",
 }
 

@@ -99,6 +99,12 @@ class Hand:
 IN_HAND: ContextVar[Hand | None] = ContextVar("polite_transport_in_hand", default=None)
 
 
+def is_in_hand(call: Call) -> bool:
+    """Whether a layer of ours above has this very request in hand, so that it is only passed on."""
+    hand = IN_HAND.get()
+    return hand is not None and hand.carries(call.method, call.target)
+
+
 def give_back_outer_turn(host: str) -> None:
     """End the turn of the request in hand before another goes to the same host.
 
@@ -119,11 +125,7 @@ def send_checked(call: Call, store: Store, get: Get, send: Callable[[], R], nati
     send: the client's own send, beneath which the wire layer takes the turns.
     native: turns a refusal into the client's own exception.
     """
-    hand = IN_HAND.get()
-    if hand is not None:
-        if hand.carries(call.method, call.target):
-            return send()
-        give_back_outer_turn(call.target.host)
+    give_back_outer_turn(call.target.host)
     try:
         run(check(call), store, get)
         with Hand(call.target, call.method, store, call, get):

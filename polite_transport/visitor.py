@@ -2,7 +2,8 @@
 
 import logging
 import re
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from polite_transport.decision import Decision, Reason
@@ -11,7 +12,7 @@ from polite_transport.policy import Policy
 from polite_transport.robots import product_token
 from polite_transport.stores.base import Store
 from polite_transport.stores.memory import PROCESS_STORE
-from polite_transport.url import target
+from polite_transport.url import Target, matches_host, target
 
 log = logging.getLogger("polite_transport")
 
@@ -25,7 +26,8 @@ class Visitor:
 
     user_agent: sent over whatever header a request carries; None = what it carries.
     policy: how polite to be.
-    store: where turns and copies live; None = the one that all clients of this process share.
+    store: where turns and copies live.
+    hosts: only these are checked and paced; None = all.
 
     Raises ValueError for a User-Agent that no header can carry, or that does not hold the
     policy's product token.
@@ -34,6 +36,7 @@ class Visitor:
     user_agent: str | None = None
     policy: Policy = field(default_factory=Policy)
     store: Store = PROCESS_STORE
+    hosts: Collection[str] | None = None
 
     def __post_init__(self) -> None:
         if self.user_agent is not None:
@@ -43,6 +46,9 @@ class Visitor:
                     "text, such as 'MyBot/1.0 (+https://example.org/bot)'"
                 )
             _identify(self.user_agent, self.policy.product_token)
+
+    def _is_meant(self, where: Target) -> bool:
+        return any(matches_host(name, where.host, where.origin) for name in self.hosts or ())
 
     def call(self, method: str, url: str, user_agent: str | bytes | None) -> Call | Decision:
         """Return the call for one request, which is to be checked.
@@ -60,6 +66,8 @@ class Visitor:
         if where is None:
             return _unchecked(method, url, sent, Reason.NOT_HTTP)
         policy = self.policy
+        if self.hosts is not None and not self._is_meant(where):
+            return _unchecked(method, where.url, sent, Reason.EXEMPT)
         if policy.exempt_hosts or policy.overrides:
             own = policy.for_host(where.host, where.origin)
             if own is None:
@@ -68,9 +76,23 @@ class Visitor:
         return Call(where, method, sent, _identify(sent, policy.product_token), policy)
 
 
-def visitor(ua: str | None, policy: Policy | None, store: Store | None) -> Visitor:
-    """Return the visitor that a client's three options make."""
-    return Visitor(ua, policy or Policy(), store if store is not None else PROCESS_STORE)
+def visitor(
+    ua: str | None,
+    policy: Policy | None,
+    store: Store | None,
+    *,
+    hosts: Collection[str] | None = None,
+    exempt_hosts: Collection[str] = (),
+) -> Visitor:
+    """Return the visitor that a client's options make.
+
+    hosts, exempt_hosts: as for ``install``; named as in ``Policy.exempt_hosts``.
+    """
+    policy = policy or Policy()
+    if exempt_hosts:
+        policy = replace(policy, exempt_hosts=(*policy.exempt_hosts, *exempt_hosts))
+    meant = None if hosts is None else Policy(exempt_hosts=hosts).exempt_hosts  # checked there
+    return Visitor(ua, policy, PROCESS_STORE if store is None else store, meant)
 
 
 def _unchecked(method: str, url: str, user_agent: str, reason: Reason) -> Decision:

@@ -1,5 +1,6 @@
 """httpx: ``PoliteTransport`` and ``AsyncPoliteTransport``."""
 
+from polite_transport.clients.httpx.sending import send_politely, send_politely_async
 from polite_transport.clients.httpx.transport import AsyncPoliteTransport, PoliteTransport
 
-__all__ = ["AsyncPoliteTransport", "PoliteTransport"]
+__all__ = ["AsyncPoliteTransport", "PoliteTransport", "send_politely", "send_politely_async"]

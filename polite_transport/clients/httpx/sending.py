@@ -21,7 +21,7 @@ from polite_transport.decision import Decision
 from polite_transport.drive import run, run_async
 from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
 from polite_transport.flow import Call, NoAnswer, check, enter, leave
-from polite_transport.in_hand import IN_HAND, Hand, decided, give_back_outer_turn, say_replaced
+from polite_transport.in_hand import Hand, decided, give_back_outer_turn, is_in_hand, say_replaced
 from polite_transport.visitor import Visitor
 
 Send = Callable[[httpx.Request], httpx.Response]
@@ -40,11 +40,9 @@ def send_politely(who: Visitor, route: Route, request: httpx.Request) -> httpx.R
     call = _call(who, request)
     if isinstance(call, Decision):
         return with_decision(send(request), call, 0.0)
-    hand = IN_HAND.get()
-    if hand is not None:
-        if hand.carries(call.method, call.target):
-            return send(request)
-        give_back_outer_turn(call.target.host)
+    if is_in_hand(call):
+        return send(request)
+    give_back_outer_turn(call.target.host)
     store = who.store
     get = partial(get_robots, route, store, call, request.extensions.get("timeout"))
     try:
@@ -91,11 +89,9 @@ async def send_politely_async(
     call = _call(who, request)
     if isinstance(call, Decision):
         return with_decision(await send(request), call, 0.0)
-    hand = IN_HAND.get()
-    if hand is not None:
-        if hand.carries(call.method, call.target):
-            return await send(request)
-        give_back_outer_turn(call.target.host)
+    if is_in_hand(call):
+        return await send(request)
+    give_back_outer_turn(call.target.host)
     store = who.store
     get = partial(get_robots_async, route, store, call, request.extensions.get("timeout"))
     try:

@@ -87,7 +87,7 @@ class PoliteTransport(httpx.BaseTransport):
         store: Store | None = None,
         **options: Unpack[TransportOptions],
     ) -> None:
-        self._visitor = visitor(ua, policy, store)
+        self.visitor = visitor(ua, policy, store)
         if transport is not None:
             _refuse_both(options)
             self._routes = Routes(transport)
@@ -103,7 +103,7 @@ class PoliteTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Check one request, and send it in its turn."""
-        return send_politely(self._visitor, self._route, request)
+        return send_politely(self.visitor, self._route, request)
 
     def check(self, url: str | httpx.URL, *, user_agent: str | None = None) -> Decision:
         """Return what would be decided about a GET of ``url``, without sending it.
@@ -111,7 +111,7 @@ class PoliteTransport(httpx.BaseTransport):
         user_agent: where the transport has no ``ua``; None = httpx's own.
         Raises what httpx raises where robots.txt gets no answer; WaitTooLong.
         """
-        return decide_only(self._visitor, self._route, url, user_agent)
+        return decide_only(self.visitor, self._route, url, user_agent)
 
     def _route(self, url: httpx.URL) -> Send:
         return self._routes.to(url).handle_request
@@ -148,7 +148,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         store: Store | None = None,
         **options: Unpack[TransportOptions],
     ) -> None:
-        self._visitor = visitor(ua, policy, store)
+        self.visitor = visitor(ua, policy, store)
         if transport is not None:
             _refuse_both(options)
             self._routes = Routes(transport)
@@ -164,7 +164,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Check one request, and send it in its turn."""
-        return await send_politely_async(self._visitor, self._route, request)
+        return await send_politely_async(self.visitor, self._route, request)
 
     async def check(self, url: str | httpx.URL, *, user_agent: str | None = None) -> Decision:
         """Return what would be decided about a GET of ``url``, without sending it.
@@ -172,7 +172,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         user_agent: where the transport has no ``ua``; None = httpx's own.
         Raises what httpx raises where robots.txt gets no answer; WaitTooLong.
         """
-        return await decide_only_async(self._visitor, self._route, url, user_agent)
+        return await decide_only_async(self.visitor, self._route, url, user_agent)
 
     def _route(self, url: httpx.URL) -> AsyncSend:
         return self._routes.to(url).handle_async_request

@@ -21,7 +21,7 @@ from polite_transport.clients.urllib3.manager import URLLIB3_UA
 from polite_transport.clients.urllib3.pools import use_polite_pools
 from polite_transport.decision import Decision
 from polite_transport.flow import UNANSWERED, Attempt, Call
-from polite_transport.in_hand import IN_HAND, decided, say_replaced, send_checked
+from polite_transport.in_hand import IN_HAND, decided, is_in_hand, say_replaced, send_checked
 from polite_transport.policy import Policy
 from polite_transport.stores.base import Store
 from polite_transport.visitor import Visitor, visitor
@@ -172,25 +172,31 @@ def send_politely(
     call = _call(who, request)
     if isinstance(call, Decision):
         return with_decision(send(request, **settings), call, 0.0)
+    if is_in_hand(call):
+        return send(request, **settings)
     get = partial(get_robots, send, call, settings, who.store)
     response = send_checked(call, who.store, get, partial(send, request, **settings), native)
     return with_decision(response, call.decision, call.waited)
 
 
-def polite_adapter(adapter: BaseAdapter, visitor: Visitor) -> BaseAdapter:
-    """Make an adapter polite; idempotent.
+def polite_adapter(adapter: BaseAdapter, who: Visitor, *, anew: bool = False) -> BaseAdapter:
+    """Make an adapter polite.
 
     An HTTPAdapter stays the object that it is, with its pools, retries and proxies, and gets a
     class of its own. Any other is wrapped.
+
+    anew: whether one that is polite already takes on this visitor.
     """
     if isinstance(adapter, _Checking):
+        if anew:
+            adapter.visitor = who
         return adapter
     if not isinstance(adapter, HTTPAdapter):
-        return _PoliteOver(adapter, visitor)
+        return _PoliteOver(adapter, who)
     polite: Any = adapter
     adapter_class: Any = type(adapter)
     polite.__class__ = _polite_class(adapter_class)
-    polite.visitor = visitor
+    polite.visitor = who
     use_polite_pools(adapter.poolmanager)
     for manager in adapter.proxy_manager.values():
         use_polite_pools(manager)

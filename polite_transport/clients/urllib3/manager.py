@@ -1,24 +1,21 @@
 """``PolitePoolManager``: a urllib3 pool manager that checks every redirect hop."""
 
-import time
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
-from urllib3 import PoolManager, ProxyManager, Timeout
-from urllib3.exceptions import HTTPError
+from urllib3 import PoolManager, ProxyManager
 from urllib3.response import BaseHTTPResponse
 from urllib3.util import SKIP_HEADER
 
 from polite_transport.clients.urllib3.errors import native
 from polite_transport.clients.urllib3.pools import use_polite_pools
-from polite_transport.clients.urllib3.robots import capped, read_reply
+from polite_transport.clients.urllib3.robots import get_robots
 from polite_transport.decision import Decision
 from polite_transport.flow import Call
-from polite_transport.in_hand import Hand, decided, say_replaced, send_checked
+from polite_transport.in_hand import decided, is_in_hand, say_replaced, send_checked
 from polite_transport.policy import Policy
 from polite_transport.robots.access import Reply
-from polite_transport.steps import Fetch
 from polite_transport.stores.base import Store
 from polite_transport.visitor import Visitor, visitor
 
@@ -44,6 +41,8 @@ class PoliteManaging(PoolManager):
         send = partial(super().urlopen, method, url, redirect=redirect, **kw)
         if isinstance(call, Decision):
             return with_decision(send(), call)
+        if is_in_hand(call):
+            return send()
         response = send_checked(call, self.visitor.store, self._getting(call, kw), send, native)
         return with_decision(response, call.decision)
 
@@ -59,29 +58,8 @@ class PoliteManaging(PoolManager):
         return decided(call, self.visitor.store, self._getting(call, {}), native)
 
     def _getting(self, call: Call, kw: dict[str, Any]) -> partial[Reply]:
-        return partial(self._get_robots, super().urlopen, call, kw)
-
-    def _get_robots(self, send: Any, call: Call, kw: dict[str, Any], step: Fetch) -> Reply:
-        """GET one robots.txt URL through the page's own pools, proxy and TLS settings."""
-        started = time.monotonic()
-        timeout = kw.get("timeout", self.connection_pool_kw.get("timeout"))
-        connect, read = capped(timeout, step.timeout)
-        with Hand(step.target, "GET", self.visitor.store, None):
-            try:
-                response = send(
-                    "GET",
-                    step.target.url,
-                    redirect=False,
-                    retries=kw.get("retries"),
-                    headers={**step.headers, "User-Agent": call.user_agent or SKIP_HEADER},
-                    timeout=Timeout(connect=connect, read=read),
-                    preload_content=False,
-                )
-            except HTTPError as error:
-                return Reply(None, error=error, elapsed=time.monotonic() - started)
-            return read_reply(
-                response, response.status, response.headers, started, step.timeout, step.max_bytes
-            )
+        settings = {"timeout": self.connection_pool_kw.get("timeout"), **kw}
+        return partial(get_robots, super().urlopen, self.visitor.store, call, settings)
 
 
 class PolitePoolManager(PoliteManaging):
@@ -128,14 +106,19 @@ class PoliteProxyManager(PoliteManaging, ProxyManager):
         use_polite_pools(self)
 
 
-def make_polite(manager: PoolManager, who: Visitor) -> None:
-    """Make a pool manager polite, and let it stay the object that it is; idempotent."""
+def make_manager_polite(manager: PoolManager, who: Visitor, *, anew: bool) -> None:
+    """Make a pool manager polite; it stays the object that it is.
+
+    anew: whether one that is polite already takes on this visitor.
+    """
     polite: Any = manager
     if not isinstance(manager, PoliteManaging):
         manager_class: Any = type(manager)
         polite.__class__ = _polite_class(manager_class)
+        use_polite_pools(manager)
+    elif not anew:
+        return
     polite.visitor = who
-    use_polite_pools(manager)
 
 
 @cache

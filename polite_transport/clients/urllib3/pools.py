@@ -37,7 +37,7 @@ def paced_urlopen(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseH
         return send(*args, **kwargs)
     if hand.call is None:
         retries = False if kwargs.get("retries") is False else _ONE_TRY
-        return send(*args[:2], **{**kwargs, "retries": retries})
+        return send(*args, **{**kwargs, "retries": retries})
     if not hand.is_paced_by(layer):
         return send(*args, **kwargs)
     hand.leave(NOT_CONNECTED)

@@ -1,15 +1,52 @@
-"""Reading a robots.txt from a response of urllib3; requests builds on this."""
+"""Fetching robots.txt through urllib3; requests builds on the reading."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import urllib3
+from urllib3.util import SKIP_HEADER
 
+from polite_transport.flow import Call
+from polite_transport.in_hand import Hand
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
+from polite_transport.steps import Fetch
+from polite_transport.stores.base import Store
 
 _CHUNK = 65_536
+
+
+def get_robots(
+    send: Callable[..., Any],
+    store: Store,
+    call: Call,
+    settings: Mapping[str, Any],
+    step: Fetch,
+) -> Reply:
+    """GET one robots.txt URL through the page's own pools, proxy and TLS settings.
+
+    send: ``urlopen`` of a pool manager, or of a pool of that origin.
+    settings: the page's own ``timeout`` and ``retries``.
+    """
+    started = time.monotonic()
+    connect, read = capped(settings.get("timeout"), step.timeout)
+    with Hand(step.target, "GET", store, None):
+        try:
+            response = send(
+                "GET",
+                step.target.url,
+                redirect=False,
+                retries=settings.get("retries"),
+                headers={**step.headers, "User-Agent": call.user_agent or SKIP_HEADER},
+                timeout=urllib3.Timeout(connect=connect, read=read),
+                preload_content=False,
+            )
+        except urllib3.exceptions.HTTPError as error:
+            return Reply(None, error=error, elapsed=time.monotonic() - started)
+        return read_reply(
+            response, response.status, response.headers, started, step.timeout, step.max_bytes
+        )
 
 
 def read_reply(

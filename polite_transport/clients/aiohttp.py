@@ -1,0 +1,193 @@
+"""aiohttp (3.12 or newer): checked and paced in a client middleware.
+
+A middleware sees every redirect hop and every re-send on a dropped connection. What it waits
+counts against ``ClientTimeout(total=…)``, which aiohttp sets to 300 s by itself.
+
+Every touch of what aiohttp does not call public stands here: ``ClientSession._request`` and
+``ClientSession._middlewares``.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import aiohttp
+
+from polite_transport import errors
+from polite_transport.decision import Decision
+from polite_transport.drive import run_async
+from polite_transport.errors import PoliteError
+from polite_transport.flow import (
+    NOT_CONNECTED,
+    UNANSWERED,
+    Attempt,
+    Call,
+    NoAnswer,
+    check,
+    enter,
+    leave,
+)
+from polite_transport.in_hand import (
+    Flavours,
+    Hand,
+    flavoured,
+    give_back_outer_turn,
+    is_in_hand,
+    native_error,
+    say_replaced,
+)
+from polite_transport.robots.access import Reply
+from polite_transport.robots.body import Body, BrokenBody
+from polite_transport.steps import Fetch
+from polite_transport.visitor import Visitor
+
+Handler = Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
+
+
+class DisallowedByRobots(errors.DisallowedByRobots, aiohttp.ClientError):
+    """``polite_transport.DisallowedByRobots`` that ``except aiohttp.ClientError`` sees."""
+
+
+class RobotsUnreachable(errors.RobotsUnreachable, aiohttp.ClientError):
+    """``polite_transport.RobotsUnreachable`` that ``except aiohttp.ClientError`` sees."""
+
+
+class WaitTooLong(errors.WaitTooLong, aiohttp.ClientError):
+    """``polite_transport.WaitTooLong`` that ``except aiohttp.ClientError`` sees."""
+
+
+class StoreUnavailable(errors.StoreUnavailable, aiohttp.ClientError):
+    """``polite_transport.StoreUnavailable`` that ``except aiohttp.ClientError`` sees."""
+
+
+_FLAVOURS: Flavours = {
+    errors.DisallowedByRobots: DisallowedByRobots,
+    errors.RobotsUnreachable: RobotsUnreachable,
+    errors.WaitTooLong: WaitTooLong,
+    errors.StoreUnavailable: StoreUnavailable,
+}
+
+
+def with_middleware(who: Visitor, session: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of one request of a session with ours as its innermost middleware."""
+    script = options.get("middlewares")
+    if script is None:
+        script = session._middlewares  # noqa: SLF001 - see the module
+    ours = partial(_send_politely, who)
+    return {**options, "middlewares": (*script, ours)}
+
+
+async def _send_politely(
+    who: Visitor, request: aiohttp.ClientRequest, send: Handler
+) -> aiohttp.ClientResponse:
+    """Check one hop and send it in its turn."""
+    call = _call(who, request)
+    if isinstance(call, Decision):
+        return _with_decision(await send(request), call)
+    if is_in_hand(call):
+        return await send(request)
+    give_back_outer_turn(call.target.host)
+    get = partial(_get_robots, who, request, call)
+    try:
+        await run_async(check(call), who.store, get)
+        await run_async(enter(call), who.store, get)
+    except (PoliteError, NoAnswer) as error:
+        refusal = _native(error)
+    else:
+        return await _send_in_turn(who, call, send, request)
+    raise refusal
+
+
+async def _send_in_turn(
+    who: Visitor, call: Call, send: Handler, request: aiohttp.ClientRequest
+) -> aiohttp.ClientResponse:
+    try:
+        with Hand(call.target, call.method, who.store, call, paced_by=_LAYER):
+            response = await send(request)
+    except BaseException as error:
+        refused = isinstance(error, aiohttp.ClientConnectorError)
+        await run_async(leave(call, NOT_CONNECTED if refused else UNANSWERED), who.store)
+        raise
+    headers = response.headers
+    attempt = Attempt(response.status, headers.get("Retry-After"), headers.get("Date"))
+    if call.policy.pace_from == "body":
+        await response.read()  # kept by the response; aiohttp tells nobody when a body has ended
+    await run_async(leave(call, attempt), who.store)
+    return _with_decision(response, call.decision)
+
+
+_LAYER = object()
+
+
+def _call(who: Visitor, request: aiohttp.ClientRequest) -> Call | Decision:
+    """Return the call of a hop, with the User-Agent written that it will be sent with."""
+    sent = request.headers.get("User-Agent")
+    ua = who.user_agent
+    if ua is not None and sent != ua:
+        if sent is not None and "aiohttp/" not in sent:
+            say_replaced(sent, ua)
+        request.headers["User-Agent"] = sent = ua
+    return who.call(request.method, str(request.url), sent)
+
+
+def _with_decision(response: aiohttp.ClientResponse, decision: Decision) -> aiohttp.ClientResponse:
+    polite: Any = response
+    polite.polite = decision
+    return response
+
+
+def _native(error: PoliteError | NoAnswer) -> Exception:
+    if isinstance(error, NoAnswer):
+        return native_error(error, aiohttp.ClientError, aiohttp.ClientConnectionError)
+    return flavoured(error, _FLAVOURS)
+
+
+async def _get_robots(who: Visitor, page: aiohttp.ClientRequest, call: Call, step: Fetch) -> Reply:
+    """GET one robots.txt URL through the page's own connector, proxy and TLS settings.
+
+    In a session of its own: the script's cookies and headers stay out of it.
+    """
+    started = time.monotonic()
+    headers = dict(step.headers)
+    if call.user_agent:
+        headers["User-Agent"] = call.user_agent
+    settings: Any = page
+    with Hand(step.target, "GET", who.store, None):
+        try:
+            async with (
+                aiohttp.ClientSession(
+                    connector=settings.session.connector,
+                    connector_owner=False,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    auto_decompress=False,
+                    skip_auto_headers=("User-Agent",),
+                    timeout=aiohttp.ClientTimeout(total=step.timeout),
+                ) as session,
+                session.get(
+                    step.target.url,
+                    allow_redirects=False,
+                    headers=headers,
+                    proxy=settings.proxy,
+                    ssl=settings.ssl,
+                ) as response,
+            ):
+                content, broken = await _read(response, step)
+                found = {name.lower(): value for name, value in response.headers.items()}
+                elapsed = time.monotonic() - started
+                return Reply(response.status, found, content, broken=broken, elapsed=elapsed)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return Reply(None, error=error, elapsed=time.monotonic() - started)
+
+
+async def _read(response: aiohttp.ClientResponse, step: Fetch) -> tuple[bytes, str | None]:
+    try:
+        body = Body(step.max_bytes, response.headers.get("Content-Encoding"))
+        async for chunk in response.content.iter_any():
+            if not body.feed(chunk):
+                break
+        return body.content(), None
+    except (BrokenBody, TimeoutError) as error:
+        return b"", str(error) or "its body takes too long"
+    except aiohttp.ClientError as error:
+        return b"", f"its body ends early ({error})"

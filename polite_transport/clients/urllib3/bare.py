@@ -1,0 +1,104 @@
+"""Pools of urllib3 that nobody of ours stands above: what ``install`` puts around every pool."""
+
+from functools import partial
+from typing import Any
+
+from urllib3 import HTTPConnectionPool, PoolManager
+from urllib3.response import BaseHTTPResponse
+
+from polite_transport.clients.urllib3.errors import native
+from polite_transport.clients.urllib3.manager import with_decision, with_user_agent
+from polite_transport.clients.urllib3.pools import Send, paced_request, paced_urlopen
+from polite_transport.clients.urllib3.robots import get_robots
+from polite_transport.decision import Decision
+from polite_transport.flow import Call
+from polite_transport.in_hand import IN_HAND, send_checked
+from polite_transport.robots.access import Reply
+from polite_transport.steps import Fetch
+from polite_transport.url import target
+from polite_transport.visitor import Visitor
+
+_LAYER = object()
+
+
+def pool_urlopen(
+    who: Visitor,
+    original: Send,
+    pool: HTTPConnectionPool,
+    method: str,
+    url: str,
+    body: Any = None,
+    headers: Any = None,
+    *args: Any,
+    **kwargs: Any,
+) -> BaseHTTPResponse:
+    """Check a request that comes straight to a pool, and let each attempt take its turn.
+
+    original: the pool's own ``urlopen``; the rest are its arguments.
+    """
+    send = partial(original, pool)
+    if _is_unix_socket(pool):
+        return send(method, url, body, headers, *args, **kwargs)
+    absolute = url if "://" in url else _origin(pool) + url
+    where = target(absolute)
+    hand = IN_HAND.get()
+    if where is not None and hand is not None and hand.carries(method, where):
+        return paced_urlopen(_LAYER, send, method, url, body, headers, *args, **kwargs)
+    headers, sent = with_user_agent(who, pool.headers if headers is None else headers)
+    call = who.call(method, absolute, sent)
+    if isinstance(call, Decision):
+        return with_decision(send(method, url, body, headers, *args, **kwargs), call)
+    settings = {"timeout": pool.timeout, **kwargs}
+    get = partial(_get_robots, who, original, pool, call, settings)
+    paced = partial(paced_urlopen, _LAYER, send, method, url, body, headers, *args, **kwargs)
+    return with_decision(send_checked(call, who.store, get, paced, native), call.decision)
+
+
+def pool_make_request(
+    who: Visitor,  # noqa: ARG001 - as every patch is called
+    original: Send,
+    pool: HTTPConnectionPool,
+    *args: Any,
+    **kwargs: Any,
+) -> BaseHTTPResponse:
+    """Give an attempt's turn back as soon as its headers are in.
+
+    original: the pool's own ``_make_request``; the rest are its arguments.
+    """
+    return paced_request(_LAYER, partial(original, pool), *args, **kwargs)
+
+
+def _get_robots(
+    who: Visitor,
+    original: Send,
+    pool: HTTPConnectionPool,
+    call: Call,
+    settings: dict[str, Any],
+    step: Fetch,
+) -> Reply:
+    """GET robots.txt through the pool itself; one that was moved elsewhere, through a new one."""
+
+    def send(method: str, url: str, **kwargs: Any) -> BaseHTTPResponse:
+        if step.target.origin != call.target.origin:
+            kwargs["retries"] = False
+            return PoolManager().urlopen(method, url, **kwargs)
+        through_proxy = pool.proxy is not None and pool.scheme == "http"
+        retries = False if settings.get("retries") is False else kwargs.pop("retries", None)
+        kwargs["retries"] = retries
+        return original(pool, method, url if through_proxy else step.target.path, **kwargs)
+
+    return get_robots(send, who.store, call, settings, step)
+
+
+def _origin(pool: HTTPConnectionPool) -> str:
+    host = f"[{pool.host}]" if ":" in pool.host else pool.host
+    return f"{pool.scheme}://{host}" + (f":{pool.port}" if pool.port else "")
+
+
+def _is_unix_socket(pool: HTTPConnectionPool) -> bool:
+    """Whether a pool goes to a unix socket, as those of requests-unixsocket and docker do.
+
+    urllib3 has no such thing itself, so that only the names of those classes tell.
+    """
+    classes = (*type(pool).__mro__, *pool.ConnectionCls.__mro__)
+    return any("unix" in each.__name__.lower() for each in classes)
