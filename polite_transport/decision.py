@@ -24,6 +24,7 @@ class Reason(enum.Enum):
     FORBIDDEN = "robots.txt is forbidden to us"
     HTML = "robots.txt is a web page"
     UNREACHABLE = "robots.txt is unreachable"
+    NO_ANSWER = "robots.txt gave no answer, and the policy takes that for no rules"
     EXEMPT = "the policy exempts this host"
     NOT_ASKED = "the policy does not ask for robots.txt"
     NOT_HTTP = "robots.txt speaks of http and https only"

@@ -7,15 +7,16 @@ import logging
 import math
 from dataclasses import replace
 
-from polite_transport.decision import decide
+from polite_transport.decision import LONGEST_SHOWN, decide
 from polite_transport.flow.call import UNANSWERED, Attempt, Call, NoAnswer
 from polite_transport.flow.turn import end_turn, take_turn
 from polite_transport.robots.access import Copy, Reply, read_copy
 from polite_transport.robots.body import ACCEPT_ENCODING
 from polite_transport.robots.redirects import MOST_HOPS, BadRedirect, next_hop
+from polite_transport.robots.verdict import printable
 from polite_transport.steps import Claim, Fetch, Flow, Now, Publish, Sleep, Wait
 from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter, Seat
-from polite_transport.url import Target, target
+from polite_transport.url import Target
 
 log = logging.getLogger("polite_transport")
 
@@ -59,9 +60,8 @@ def load(call: Call) -> Flow[Copy | None]:
 
 def _robots_url(call: Call) -> Target:
     """Return where the origin's robots.txt is: RFC 9309 section 2.3."""
-    there = target(call.target.origin + "/robots.txt")
-    assert there is not None  # noqa: S101 - an origin is http or https
-    return there
+    origin = call.target.origin
+    return Target(f"{origin}/robots.txt", origin, call.target.host, "/robots.txt")
 
 
 def _fetch(call: Call, last: Copy | None) -> Flow[Copy | Reply]:
@@ -86,7 +86,7 @@ def _told(outcome: Copy | Reply) -> Copy | Reply:
     """Say once for each fetch what is odd about it."""
     if isinstance(outcome, Copy):
         if outcome.note is not None:
-            log.warning("%s: %s", outcome.robots_url, outcome.note)
+            log.warning("%s: %s", outcome.robots_url, printable(outcome.note, LONGEST_SHOWN))
         if outcome.is_html:
             log.warning("%s is a web page, without one line for robots", outcome.robots_url)
     return outcome

@@ -33,10 +33,12 @@ def check(call: Call) -> Flow[None]:
         product_token=call.product_token,
         policy=policy,
     )
+    if copy is None and not policy.asks_nothing:
+        decision.reason = Reason.NO_ANSWER
     if not decision.allowed:
         if policy.obey_disallow:
             yield from _refuse(decision, copy)
-        log.warning("sent all the same, as obey_disallow is off: %s", decision)
+        log.warning("not refused, as obey_disallow is off: %s", decision)
     if decision.delay > policy.max_delay:
         raise WaitTooLong(decision, decision.delay, f"max_delay={policy.max_delay:g}")
 

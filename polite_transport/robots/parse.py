@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from polite_transport.robots.signals import CleanParam, License, Signal
     from polite_transport.robots.verdict import Verdict
 
-_NO_ORIGIN = ("\n", 1)  # no URL begins so
+_NO_ORIGIN = ("none", 0)  # no URL has it: its first no letters are not "none"
 _REMEMBERED = 256  # product tokens whose answers are kept; a script has one or a few
 
 

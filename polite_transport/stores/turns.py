@@ -183,7 +183,8 @@ class Turns:
                 host.queue.backlog -= seat.delay
                 seat.queued = False
             elif sent:
-                # Its turn had ended by the limit, and the answer came after all.
+                # Bound to nothing; or its turn ended by the limit, and an answer came after all.
+                host.last = now
                 host.floor = max(host.floor, now + seat.delay)
         self._wake(woken)
 
