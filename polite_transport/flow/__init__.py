@@ -6,6 +6,7 @@ knows a client, a socket, a thread or a clock.
 
 from polite_transport.flow.call import NOT_CONNECTED, NOT_SENT, UNANSWERED, Attempt, Call, NoAnswer
 from polite_transport.flow.request import check, enter, leave
+from polite_transport.flow.turn import heed
 
 __all__ = [
     "NOT_CONNECTED",
@@ -16,5 +17,6 @@ __all__ = [
     "NoAnswer",
     "check",
     "enter",
+    "heed",
     "leave",
 ]

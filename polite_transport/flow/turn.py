@@ -69,19 +69,32 @@ def say_wait(host: str, wait: float, why: str) -> None:
 
 
 def end_turn(seat: Seat, attempt: Attempt) -> Flow[None]:
-    """End one turn, with what its response asks of the whole host."""
+    """Give one turn back, with what its response asks of the whole host."""
     if not attempt.arrived:
         yield from Release(seat, sent=True, push=unanswered_pause(seat.delay))
-    elif attempt.status is None:
-        yield from Release(seat, sent=attempt.sent)
     else:
-        push = 0.0
-        if attempt.retry_after is not None:
-            now = yield from Now()
-            seconds = retry_after(attempt.retry_after, attempt.date, now)
-            push = asked_pause(attempt.status, seconds)
-        overloaded = attempt.status in OVERLOADED
-        if overloaded and push:
-            yield from Release(seat, sent=True, push=push)
-        else:
-            yield from Release(seat, sent=True, push=push, overloaded=overloaded)
+        push, overloaded = yield from _asked(attempt)
+        yield from Release(seat, sent=attempt.sent, push=push, overloaded=overloaded)
+
+
+def heed(seat: Seat, attempt: Attempt) -> Flow[None]:
+    """Do what a response asks of the whole host, where its turn was given back before.
+
+    For clients that tell the status of a response only when its body is there.
+    """
+    push, overloaded = yield from _asked(attempt)
+    yield from Release(seat, sent=False, push=push, overloaded=overloaded)
+
+
+def _asked(attempt: Attempt) -> Flow[tuple[float, bool | None]]:
+    """Return the pause that a response asks for in seconds, and ``overloaded`` as in a Release."""
+    if attempt.status is None:
+        return 0.0, None
+    push = 0.0
+    if attempt.retry_after is not None:
+        now = yield from Now()
+        seconds = retry_after(attempt.retry_after, attempt.date, now)
+        push = asked_pause(attempt.status, seconds)
+    if attempt.status not in OVERLOADED:
+        return push, False
+    return push, None if push else True

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from polite_transport.robots.records import Naming, Record
 
+_REMEMBERED = 1024  # verdicts that are kept; a file may hold tens of thousands of rules
+
 
 class Rules:
     """The rules for one agent, merged from all places that name it (RFC 9309 section 2.2.1)."""
@@ -71,6 +73,8 @@ class Answers(dict[int, Verdict]):
         else:
             why = Why.NO_GROUP if group is None else Why.NO_RULE
             verdict = Verdict(True, why, self.token, None, group, self._cut)
+        if len(self) >= _REMEMBERED:
+            self.clear()
         self[rank] = verdict
         return verdict
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from polite_transport.robots.needles import MANY, Needles, best_fit
@@ -58,45 +59,42 @@ class Matcher:
         order = sorted(range(len(patterns)), key=specificity.__getitem__, reverse=True)
         self._order = array("i", order)
         self.no_rule = len(order)
-        # The empty prefix stands for what is asked of every path, which begins with "/" always.
-        best = {"": self.no_rule}
+        ranked = [patterns[index] for index in order]
+        # From the last to the first, so that the better of two equal patterns stays.
+        best = dict(zip(reversed(ranked), range(len(ranked) - 1, -1, -1), strict=True))
         wildcards: dict[str, list[Wildcard]] = {}
-        if "*" in together or "$" in together or "%" in together:
-            for rank, index in enumerate(order):
-                prefix = pattern = patterns[index]
-                if "*" in pattern or "%" in pattern or pattern[-1] == "$":
+        if "*" in together or "$" in together or "%2" in together:
+            for rank, pattern in enumerate(ranked):
+                if "*" in pattern or pattern[-1] == "$" or "%2" in pattern:
                     prefix, wildcard = cut(pattern, rank)
-                    if wildcard:
-                        if prefix == "/":
-                            prefix = ""
-                        wildcards.setdefault(prefix, []).append(wildcard)
+                    if prefix != pattern:
+                        best.pop(pattern, None)
                         best.setdefault(prefix, self.no_rule)
-                        continue
-                if rank < best.setdefault(prefix, rank):
-                    best[prefix] = rank
-        else:
-            order.reverse()
-            best.update(
-                zip(map(patterns.__getitem__, order), range(len(order) - 1, -1, -1), strict=True)
-            )
+                    if wildcard:
+                        wildcards.setdefault(prefix, []).append(wildcard)
+                    elif rank < best[prefix]:
+                        best[prefix] = rank
+        # Every path begins with "/", so what stands there can stand at the root of all prefixes.
+        best[""] = min(best.get("", self.no_rule), best.pop("/", self.no_rule))
+        if "/" in wildcards:
+            wildcards[""] = sorted(wildcards.pop("/") + wildcards.get("", []))
         self._link(best, wildcards)
 
     def _link(self, best: dict[str, int], wildcards: dict[str, list[Wildcard]]) -> None:
         """Sort the prefixes and lead each to the longest other one that it begins with."""
         self._prefixes = prefixes = sorted(best)
-        parents, ranks, open_at, parent, before = [0], [best[""]], [0], 0, ""
-        for at in range(1, len(prefixes)):
-            prefix = prefixes[at]
+        parent, parents, ranks, above = 0, [0], [best[""]], [0]
+        for at, (before, prefix) in enumerate(pairwise(prefixes), 1):
             if prefix.startswith(before):
-                open_at.append(parent)
+                above.append(parent)
                 parent = at - 1
             else:
                 while parent and not prefix.startswith(prefixes[parent]):
-                    parent = open_at.pop()
-            before = prefix
+                    parent = above.pop()
             parents.append(parent)
-            own, inherited = best[prefix], ranks[parent]
-            ranks.append(own if own < inherited else inherited)  # noqa: FURB136 - min() is slower
+            rank = best[prefix]
+            inherited = ranks[parent]
+            ranks.append(rank if rank < inherited else inherited)  # noqa: FURB136 - min() is slower
         self._parents = array("i", parents)
         self._ranks = array("i", ranks)
         self._wildcards = {

@@ -189,7 +189,7 @@ class Reading:
             return
         if self._run is None:
             self._run = []
-            for token in self._named:
+            for token in dict.fromkeys(self._named):  # once each, however often it is named
                 self.parsed.records.setdefault(token, []).append(self._run)
         self._run.append(record)
 
@@ -203,6 +203,7 @@ class Reading:
 def parse_lines(body: bytes) -> Parsed:
     """Take a robots.txt apart, each line on its own (section 2.3.1.5)."""
     reading = Reading()
+    patterns, lines = reading.section.patterns, reading.section.lines
     for number, written in enumerate(lines_of(body), 1):
         line = written.partition("#")[0] if "#" in written else written
         if not line:
@@ -216,11 +217,11 @@ def parse_lines(body: bytes) -> Parsed:
             if colon or reading.without_colon:
                 reading.in_head = False
                 if value:
-                    section = reading.section
-                    section.patterns.append(value)
-                    section.lines.append(number if kind == "allow" else -number)
+                    patterns.append(value)
+                    lines.append(number if kind == "allow" else -number)
         elif kind == "user-agent":
             reading.agent(value, number, colon=bool(colon))
+            patterns, lines = reading.section.patterns, reading.section.lines
         elif kind and (colon or reading.without_colon):
             reading.record(Record(kind, value, number))
     return reading.end()

@@ -55,12 +55,13 @@ def cut(pattern: str, rank: int) -> tuple[str, Wildcard | None]:
     if pattern[-1] == "$":
         suffix = pieces.pop() or None if pieces else ""
     elif len(pieces) == 1 and pieces[0]:
-        return prefix, Wildcard(rank, pieces[0], len(prefix), None, None)
+        return prefix, Wildcard(rank, pieces[0], len(prefix), None, None)  # most are so
     pieces = [piece for piece in pieces if piece]
     if not pieces and suffix is None:
         return prefix, None
     needle = max([*pieces, suffix or ""], key=len)
-    return prefix, Wildcard(rank, needle, len(prefix), tuple(pieces), suffix)
+    rest = None if suffix is None and len(pieces) == 1 else tuple(pieces)
+    return prefix, Wildcard(rank, needle, len(prefix), rest, suffix)
 
 
 def matches(pattern: str, path: str) -> bool:
