@@ -5,9 +5,11 @@
     ADDONS = {"polite_transport.clients.scrapy.PoliteAddon": 0}
 
 A downloader middleware checks each request, retries and redirects included, and lets it on to
-Scrapy's own slots in its turn. The slots keep their own delays beside it: the larger counts. Scrapy's scheduler sets the limits: a request that waits for its turn counts among
-CONCURRENT_REQUESTS, as one that waits in a slot does, and a response's status is known only with
-its body, so that a Retry-After counts from there.
+Scrapy's own slots in its turn. The slots keep their own delays beside it: the larger counts.
+
+Scrapy's scheduler sets the limits. A request that waits for its turn counts among
+CONCURRENT_REQUESTS, as one that waits in a slot does. A response's status is known only with its
+body, so that a Retry-After counts from there.
 
 Settings: POLITE_UA (str), POLITE_POLICY (a Policy), POLITE_STORE (a Store, shared by a fleet).
 """

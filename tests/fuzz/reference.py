@@ -1,4 +1,4 @@
-"""RFC 9309 the slow and obvious way, in bytes, to hold against the engine; it shares no code with it.
+"""RFC 9309 the slow and obvious way, in bytes, to hold against the engine; they share no code.
 
 Patterns are matched by the set of all positions that they can reach, one octet at a time.
 """
@@ -75,7 +75,7 @@ def rules_for(body: bytes, product_token: str) -> list[tuple[bool, bytes]]:
     groups: list[tuple[list[bytes], list[tuple[bool, bytes]]]] = []
     in_head, with_colon = False, False
     for line in re.split(rb"\r\n|\r|\n", body.removeprefix(b"\xef\xbb\xbf")):
-        record = line.split(b"#")[0]
+        record = line.partition(b"#")[0]
         key, colon, value = record.partition(b":")
         if not colon:
             words = [word for word in re.split(rb"[ \t]+", record) if word]
@@ -101,7 +101,7 @@ def rules_for(body: bytes, product_token: str) -> list[tuple[bool, bytes]]:
 
 
 def path_of(url: str) -> bytes:
-    url = url.split("#")[0]
+    url = url.partition("#")[0]
     absolute = re.match(r"[^/?#]+://[^/?#]*", url)
     path = (url[absolute.end() :] if absolute else url).encode("utf-8", "surrogatepass")
     return characters(path if path.startswith(b"/") else b"/" + path)

@@ -5,18 +5,19 @@ import runpy
 import string
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from polite_transport.robots import Verdict, parse_robots, product_token
+from polite_transport.robots import Robots, Verdict, parse_robots, product_token
 
 reference = runpy.run_path(
     str(pathlib.Path(__file__).parents[1] / "fuzz" / "reference.py"), run_name="reference"
 )
 
-# Few letters, so that patterns and paths meet; every sign that means something; and some that do not.
+# Few letters, so that patterns and paths meet; each sign that means something; some that do not.
 PATH_SIGNS = "/abA.*$%?=&72Ccé |#"
 pieces = st.one_of(
     st.text(PATH_SIGNS, max_size=8),
@@ -24,9 +25,21 @@ pieces = st.one_of(
     st.sampled_from(["/ab", "/ab/", "?a=", "*", "$", "**", "robots.txt"]),
 )
 paths = st.lists(pieces, max_size=5).map(lambda parts: "/" + "".join(parts))
-patterns = st.one_of(paths, paths.map(lambda path: path[1:]), st.lists(pieces, max_size=3).map("".join))
+patterns = st.one_of(
+    paths, paths.map(lambda path: path[1:]), st.lists(pieces, max_size=3).map("".join)
+)
 keys = st.sampled_from(
-    ["Allow", "Disallow", "disallow", "User-agent", "user agent", "Crawl-delay", "Sitemap", "dissalow", "x"]
+    [
+        "Allow",
+        "Disallow",
+        "disallow",
+        "User-agent",
+        "user agent",
+        "Crawl-delay",
+        "Sitemap",
+        "dissalow",
+        "x",
+    ]
 )
 tokens = st.sampled_from(["red", "RED", "blue", "blue/2", "*", "* x", "*x", "", "red blue"])
 joints = st.sampled_from([":", ": ", " :\t", " ", "\t"])
@@ -54,7 +67,10 @@ urls = st.one_of(
 
 
 @settings(max_examples=1_500, deadline=None)
-@given(files(), st.lists(urls, min_size=1, max_size=6), st.sampled_from(["red", "blue", "", "green"]))
+@given(
+    files(), st.lists(urls, min_size=1, max_size=6), st.sampled_from(["red", "blue", "", "green"])
+)
+@example(b"User-agent: *\nDisallow: /", ["\nx"], "red")  # found by the fuzzer: no path, no origin
 def test_same_as_the_reference(body: bytes, asked: list[str], token: str) -> None:
     robots = parse_robots(body)
     for url in asked:
@@ -62,11 +78,12 @@ def test_same_as_the_reference(body: bytes, asked: list[str], token: str) -> Non
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(patterns.filter(lambda text: "\r" not in text), min_size=30, max_size=60), st.lists(paths))
+@given(
+    st.lists(patterns.filter(lambda text: "\r" not in text), min_size=30, max_size=60),
+    st.lists(paths),
+)
 def test_same_as_the_reference_with_many_wildcards(stars: list[str], asked: list[str]) -> None:
-    lines = [
-        f"{'Dis' * (number % 2)}allow: /*{pattern}\n" for number, pattern in enumerate(stars)
-    ]
+    lines = [f"{'Dis' * (number % 2)}allow: /*{pattern}\n" for number, pattern in enumerate(stars)]
     body = "".join(["User-agent: *\n", *lines]).encode()
     robots = parse_robots(body)
     expected = [reference["allowed"](body, url, "red") for url in asked]
@@ -130,15 +147,11 @@ def test_threads_may_share_a_file(rules: int) -> None:
     for _ in range(10):
         robots = parse_robots(body)
         start = threading.Barrier(4)
-        answers: list[list[bool]] = []
 
-        def ask(robots=robots, start=start, answers=answers) -> None:  # type: ignore[no-untyped-def]
+        def ask(robots: Robots, start: threading.Barrier) -> list[bool]:
             start.wait()
-            answers.append([robots.check(url, "red").allowed for url in asked])
+            return [robots.check(url, "red").allowed for url in asked]
 
-        threads = [threading.Thread(target=ask) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert answers == [expected] * 4
+        with ThreadPoolExecutor(4) as pool:
+            answers = [pool.submit(ask, robots, start) for _ in range(4)]
+        assert [answer.result() for answer in answers] == [expected] * 4
