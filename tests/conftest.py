@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite: the loopback site that logs arrivals, and both event loops."""
+"""Fixtures of the whole suite: the loopback site that logs arrivals, stores, and both event loops."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from polite_transport import MemoryStore
 from polite_transport.testing import Site
 
 
@@ -18,6 +19,12 @@ def site() -> Iterator[Callable[..., Site]]:
             return running.enter_context(Site(*args, **options))
 
         yield start
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    """Return turns and copies of the test's own: ports and hosts come back from test to test."""
+    return MemoryStore()
 
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])

@@ -1,0 +1,129 @@
+import pytest
+
+from polite_transport.robots import Record, parse_robots
+from polite_transport.robots.answers import Rules
+from polite_transport.robots.records import kind_of, parse_lines, token_of, whole_lines
+
+
+@pytest.mark.parametrize(
+    ("body", "limit", "kept", "cut"),
+    [
+        (b"ab\ncd\n", 6, b"ab\ncd\n", False),
+        (b"ab\ncd\n", 5, b"ab\ncd", True),  # the line is whole, only its end is gone
+        (b"ab\ncd\n", 4, b"ab\n", True),
+        (b"ab\rcd\r", 4, b"ab\r", True),
+        (b"ab\r\ncd", 3, b"ab\r", True),
+        (b"ab\r\ncd", 2, b"ab", True),
+        (b"abcdef", 3, b"", True),
+        (b"", 0, b"", False),
+    ],
+)
+def test_a_cut_leaves_whole_lines(body: bytes, limit: int, kept: bytes, cut: bool) -> None:
+    assert whole_lines(body, limit) == (kept, cut)
+
+
+def test_the_limit_is_500_kib() -> None:
+    head = b"User-agent: *\n" + b"#" * (512_000 - 14 - 14) + b"\n"
+    inside, outside = head + b"Disallow: /in", head + b"Disallow: /out"
+    assert len(inside) == 512_000
+    assert not parse_robots(inside).check("/in", "x").allowed
+    assert not parse_robots(inside).cut
+    assert parse_robots(outside).check("/out", "x").allowed
+    assert parse_robots(outside).cut
+
+
+@pytest.mark.parametrize(
+    ("value", "token"),
+    [("*", "*"), ("* x", "*"), ("*\t", "*"), ("*x", ""), ("**", ""), ("Foo", "foo"), ("", "")],
+)
+def test_token_of(value: str, token: str) -> None:
+    assert token_of(value) == token
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("User-Agent ", "user-agent"),
+        ("CRAWL-DELAY", "crawl-delay"),
+        ("crawl-delays", ""),  # only the RFC's own keys are known by how they begin
+        ("hostname", ""),
+        ("disallowfoo", "disallow"),
+        ("", ""),
+    ],
+)
+def test_kind_of(key: str, kind: str) -> None:
+    assert kind_of(key) == kind
+
+
+def test_lines_are_counted_from_one_and_crlf_once() -> None:
+    robots = parse_robots(b"\r\n\rUser-agent: *\n\r\nDisallow: /a\r")
+    verdict = robots.check("/a", "x")
+    assert verdict.rule is not None
+    assert verdict.rule.line == 5
+    assert verdict.group is not None
+    assert verdict.group.lines == (3,)
+
+
+def test_records_of_agents_and_of_the_file() -> None:
+    robots = parse_robots(
+        "Crawl-delay: 9\nHost: e.org\nUser-agent: a\nCrawl-delay: 1\nUser-agent: b\n"
+        "Disallow: /\nVisit-time: 0100-0200\nLicense: https://e.org/é\n".encode()
+    )
+    assert robots.records("a") == (Record("crawl-delay", "1", 4),)
+    assert robots.records("b") == (
+        Record("visit-time", "0100-0200", 7),
+        Record("crawl-delay", "9", 1),
+    )
+    assert robots.records("c") == (Record("crawl-delay", "9", 1),)
+    assert robots.file_records == (
+        Record("host", "e.org", 2),
+        Record("license", "https://e.org/é", 8),
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"User-agent: *\n", True),
+        (b"Sitemap: https://e.org/s.xml", True),
+        (b"Crawl-delay: 3", True),
+        (b"", False),
+        (b"# nothing", False),
+        (b"<!doctype html><script>var o = {host: 'a', allow: true}</script>\nallow: 1\n", False),
+        (b"Internal error", False),
+    ],
+)
+def test_has_records(body: bytes, expected: bool) -> None:
+    assert parse_robots(body).has_records is expected
+
+
+def test_an_agent_named_often_has_a_record_once() -> None:
+    robots = parse_robots(b"User-agent: a\n" * 3_000 + b"Crawl-delay: 1\n" * 3_000)
+    assert len(robots.records("a")) == 3_000
+    assert robots.crawl_delay("a") == 1
+
+
+def test_an_agent_named_often_has_its_rules_once() -> None:
+    body = b"User-agent: a\n" * 3_000 + b"Disallow: /x\n" * 3_000 + b"User-agent: a\nAllow: /y\n"
+    matcher = Rules(parse_lines(body).agents["a"]).matcher
+    assert matcher.no_rule == 3_001
+
+
+def test_more_rules_than_are_remembered() -> None:
+    robots = parse_robots(
+        b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % n for n in range(3_000))
+    )
+    for _ in range(2):
+        for number in range(3_000):
+            rule = robots.check(f"/{number}/", "x").rule
+            assert rule is not None
+            assert rule.line == number + 2
+
+
+def test_more_tokens_than_are_remembered() -> None:
+    robots = parse_robots(b"User-agent: t7\nDisallow: /a\nUser-agent: *\nDisallow: /b\n")
+    for _ in range(2):
+        for number in range(600):
+            token = f"t{number}"
+            assert robots.check("/a", token).allowed is (number != 7)
+            assert robots.check("/b", token).product_token == token
