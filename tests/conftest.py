@@ -1,8 +1,6 @@
-"""Fixtures of the whole suite: the loopback site that logs arrivals, stores, and both event loops."""
+"""Fixtures of the whole suite: loopback sites that log arrivals, stores, both event loops."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -11,14 +9,9 @@ from polite_transport.testing import Site
 
 
 @pytest.fixture
-def site() -> Iterator[Callable[..., Site]]:
+def site(polite_site: Callable[..., Site]) -> Callable[..., Site]:
     """Start sites: ``site(robots=..., **options)`` is a running Site, stopped after the test."""
-    with ExitStack() as running:
-
-        def start(*args: Any, **options: Any) -> Site:
-            return running.enter_context(Site(*args, **options))
-
-        yield start
+    return polite_site
 
 
 @pytest.fixture

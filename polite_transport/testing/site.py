@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from polite_transport.testing.politeness import impolite
 from polite_transport.testing.values import Answers, Arrival, dump_answers, load_arrival
 
 # The server is found wherever this package was, but the standard library comes first and the
@@ -148,6 +149,19 @@ class Site:
             if arrival.host in times:
                 times[arrival.host].append(arrival.time)
         return [b - a for each in times.values() for a, b in itertools.pairwise(each)]
+
+    def assert_polite(self) -> None:
+        """Fail, with a sentence for each, where a request did not keep the site's robots.txt.
+
+        The site needs one ``robots`` that stays the same, so that its log can be judged by it.
+        Raises AssertionError; TypeError where robots.txt was an answer of another kind.
+        """
+        robots = b"" if self._robots is None else self._robots
+        if not isinstance(robots, str | bytes):
+            raise TypeError("assert_polite needs a site whose robots is text or bytes")
+        found = impolite(self.log, robots.encode() if isinstance(robots, str) else robots)
+        if found:
+            raise AssertionError("\n".join(found))
 
     def wait_for(self, count: int, timeout: float = 10.0) -> tuple[Arrival, ...]:
         """Return the log as soon as it has ``count`` arrivals.

@@ -13,10 +13,10 @@ from polite_transport import (
     AsyncPoliteTransport,
     DisallowedByRobots,
     MemoryStore,
+    Policy,
     PolitePoolManager,
     PoliteSession,
     PoliteTransport,
-    Policy,
 )
 from polite_transport.testing import Site
 
