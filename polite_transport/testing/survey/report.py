@@ -25,16 +25,17 @@ code { overflow-wrap: anywhere; } pre { overflow-x: auto; border: 1px solid var(
   border-radius: 6px; padding: .7rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .4rem .6rem; border-bottom: 1px solid var(--line);
-  vertical-align: top; }
+th { overflow-wrap: normal; } th, td { text-align: left; padding: .4rem .6rem; border-bottom: 1px solid var(--line);
+  vertical-align: top; } td { overflow-wrap: anywhere; }
 .verdict { white-space: nowrap; font-weight: 600; }
 .kept .verdict { color: var(--good); } .broken .verdict { color: var(--bad); }
 .open .verdict, .dim { color: var(--dim); }
 .shown { display: block; color: var(--dim); font-size: .85rem; overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; display: block; }
-svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 .wait { fill: var(--good); opacity: .18; } .tick { stroke: currentColor; stroke-width: 1.5; }
 .early { stroke: var(--bad); stroke-width: 2.5; }
+@media (max-width: 40rem) { body { font-size: 14px; margin: 1rem auto; }
+  th, td { padding: .3rem .35rem; } .verdict { white-space: normal; } }
 """
 
 
@@ -107,20 +108,18 @@ def _timeline(run: Run, delay: float) -> str:
     start, end = run.log[0].time, run.log[-1].time + delay
     scale = 1_000 / max(end - start, 0.001)
     drawn: list[str] = []
-    previous: float | None = None
-    for each in run.log:
-        x = (each.time - start) * scale
-        early = previous is not None and each.time - previous < delay
-        kind = "early" if early else "tick"
+    kind = "tick"
+    following = [each.time for each in run.log[1:]] + [end]
+    for each, after in zip(run.log, following, strict=True):
+        x, width = (each.time - start) * scale, min(delay, after - each.time) * scale
         drawn.append(
-            f'<rect class="wait" x="{x:.1f}" y="18" width="{delay * scale:.1f}" height="34"/>'
+            f'<rect class="wait" x="{x:.1f}" y="18" width="{width:.1f}" height="34"/>'
             f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="12" y2="58">'
             f"<title>{escape(each.target)}</title></line>"
         )
-        previous = each.time
-    told = f"{end - start:.1f} s · green: {delay:g} s asked for, red: too soon"
+        kind = "early" if after - each.time < delay else "tick"
     return (
-        '<svg viewBox="-6 0 1012 78" role="img" aria-label="arrivals on a time line">'
-        f'{"".join(drawn)}<text x="0" y="74">0 s</text>'
-        f'<text x="1000" y="74" text-anchor="end">{told}</text></svg>'
+        '<svg viewBox="-6 8 1012 54" role="img" aria-label="arrivals on a time line">'
+        f'{"".join(drawn)}</svg><p class="dim">{end - start:.1f} s from left to right. '
+        f"Green: the {delay:g} s asked for after each arrival; red: one that came too soon.</p>"
     )
