@@ -31,7 +31,7 @@ sys.path[:] = [entry for entry in sys.path if entry != str(pathlib.Path(__file__
 
 TOKEN = "examplebot"
 ORIGIN = "https://www.example.com"
-ROUNDS = 3
+ROUNDS = 5
 HOSTILE_LIMIT = 5  # seconds that a peer may take on a hostile file before it is stopped
 URLS_PER_FILE = 1_000
 FEWEST_CHECKS = 2_000  # fewer, over one engine and size, would measure the clock

@@ -48,10 +48,9 @@ class Matcher:
 
     def __init__(self, patterns: Sequence[str], lines: Sequence[int]) -> None:
         """patterns: as written, in octets. lines: the line of each, negative for a ``Disallow``."""
-        together = "/".join(patterns)
-        if not all_canonical(together):
-            patterns = list(map(canonical, patterns))
-            together = "/".join(patterns)
+        if not all_canonical("".join(patterns)):
+            patterns = canonical("\n".join(patterns)).split("\n")
+        together = "".join(patterns)
         self.tells_escapes = "%" in together or _STARTS_ON_HEX.search(together) is not None
         specificity = [
             2 * len(pattern) + (line > 0) for pattern, line in zip(patterns, lines, strict=True)
@@ -83,7 +82,9 @@ class Matcher:
     def _link(self, best: dict[str, int], wildcards: dict[str, list[Wildcard]]) -> None:
         """Sort the prefixes and lead each to the longest other one that it begins with."""
         self._prefixes = prefixes = sorted(best)
-        parent, parents, ranks, above = 0, [0], [best[""]], [0]
+        self._ranks = ranks = array("i", map(best.__getitem__, prefixes))
+        self._parents = parents = array("i", [0]) * len(prefixes)
+        parent, above = 0, [0]
         for at, (before, prefix) in enumerate(pairwise(prefixes), 1):
             if prefix.startswith(before):
                 above.append(parent)
@@ -91,12 +92,9 @@ class Matcher:
             else:
                 while parent and not prefix.startswith(prefixes[parent]):
                     parent = above.pop()
-            parents.append(parent)
-            rank = best[prefix]
-            inherited = ranks[parent]
-            ranks.append(rank if rank < inherited else inherited)  # noqa: FURB136 - min() is slower
-        self._parents = array("i", parents)
-        self._ranks = array("i", ranks)
+            parents[at] = parent
+            if ranks[parent] < ranks[at]:  # noqa: PLR1730 - min() takes longer
+                ranks[at] = ranks[parent]
         self._wildcards = {
             prefix: Needles(found) if len(found) > MANY else found
             for prefix, found in wildcards.items()

@@ -20,6 +20,7 @@ _HEX = "0123456789abcdefABCDEF"
 # An escape, or an octet that has to be escaped; a lone "%" stays what it is.
 _ESCAPABLE = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]")
 
+_ESCAPABLE_IN_LINES = re.compile(_ESCAPABLE.pattern.replace("[^", r"[^\n"))
 
 _PATH_START = re.compile(r"[/?#]")
 
@@ -44,9 +45,9 @@ def all_canonical(text: str) -> bool:
     return text.isascii() and not text.encode().translate(None, _SAFE)
 
 
-def canonical(pattern: str) -> str:
-    """Return ``pattern`` as its octets are counted, wildcards and ``%2A`` kept as written."""
-    return _ESCAPABLE.sub(lambda found: _ENCODED[found[0]], pattern)
+def canonical(lines: str) -> str:
+    """Return path patterns, one a line, as their octets are counted; ``%2A`` stays as written."""
+    return _ESCAPABLE_IN_LINES.sub(lambda found: _ENCODED[found[0]], lines)
 
 
 def literal(text: str) -> str:
