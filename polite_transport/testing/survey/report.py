@@ -25,8 +25,9 @@ code { overflow-wrap: anywhere; } pre { overflow-x: auto; border: 1px solid var(
   border-radius: 6px; padding: .7rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
-th { overflow-wrap: normal; } th, td { text-align: left; padding: .4rem .6rem; border-bottom: 1px solid var(--line);
-  vertical-align: top; } td { overflow-wrap: anywhere; }
+td { overflow-wrap: anywhere; }
+th, td { text-align: left; padding: .4rem .6rem; border-bottom: 1px solid var(--line);
+  vertical-align: top; }
 .verdict { white-space: nowrap; font-weight: 600; }
 .kept .verdict { color: var(--good); } .broken .verdict { color: var(--bad); }
 .open .verdict, .dim { color: var(--dim); }
