@@ -19,9 +19,12 @@ if TYPE_CHECKING:
         WaitTooLong,
     )
     from polite_transport.policy import Policy
-    from polite_transport.retrofit import install, politely
+    from polite_transport.retrofit.clients import politely
+    from polite_transport.retrofit.process import install
     from polite_transport.robots import parse_robots
     from polite_transport.stores.memory import MemoryStore
+    from polite_transport.stores.redis import RedisStore
+    from polite_transport.stores.sqlite import SQLiteStore
 
 __version__ = "0.1.0"
 
@@ -37,7 +40,9 @@ __all__ = [
     "PoliteProxyManager",
     "PoliteSession",
     "PoliteTransport",
+    "RedisStore",
     "RobotsUnreachable",
+    "SQLiteStore",
     "StoreUnavailable",
     "WaitTooLong",
     "install",
@@ -59,10 +64,12 @@ _HOMES = {
     "StoreUnavailable": "errors",
     "WaitTooLong": "errors",
     "Policy": "policy",
-    "install": "retrofit",
+    "install": "retrofit.process",
     "parse_robots": "robots",
-    "politely": "retrofit",
+    "politely": "retrofit.clients",
     "MemoryStore": "stores.memory",
+    "RedisStore": "stores.redis",
+    "SQLiteStore": "stores.sqlite",
 }
 
 

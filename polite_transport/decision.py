@@ -28,6 +28,7 @@ class Reason(enum.Enum):
     EXEMPT = "the policy exempts this host"
     NOT_ASKED = "the policy does not ask for robots.txt"
     NOT_HTTP = "robots.txt speaks of http and https only"
+    ASSUMED = "a test assumes that everything is allowed"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,19 +4,26 @@ The only home of sleep. No lock is held here over a wait.
 """
 
 import asyncio
+import os
 import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from polite_transport.robots.access import Reply
 from polite_transport.steps import Acquire, Claim, Fetch, Flow, Sleep, Step, StoreStep, Wait
-from polite_transport.stores.base import Store, Waiter
+from polite_transport.stores.base import AskShared, Store, Waiter
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 # Waits are cut into days: some clocks refuse more at once. The flow asks again after each.
 LONGEST_NAP = 86_400.0
+# That many calls of all event loops may be under way to shared stores.
+STORE_THREADS = 16
 
 T = TypeVar("T")
 Get = Callable[[Fetch], Reply]
@@ -94,13 +101,66 @@ async def run_async(flow: Flow[T], store: Store, get: AsyncGet | None = None) ->
                 if isinstance(step, StoreStep):
                     if isinstance(step, Acquire | Claim):
                         _say_where(step.waiter)
-                    answer = step.perform(store)
+                    try:
+                        answer = step.perform(store.front)
+                    except AskShared:
+                        answer = await _in_thread(step, store)
                 else:
                     answer = await _act_async(step, get)
             except BaseException as error:  # noqa: BLE001 - the flow cleans up and raises it again
                 send, answer = flow.throw, error
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+
+
+async def _in_thread(step: StoreStep[T], store: Store) -> T:
+    """Perform a step that may wait for a disk or a network.
+
+    Whatever cancels the task meanwhile has to wait until the step is done: one that went on by
+    itself could take a turn that nobody gives back. Every store sees to it that this has an end.
+    The threads are ours, so that a program whose own threads all wait for turns cannot keep those
+    turns from being given back.
+    """
+    import anyio
+
+    ended = anyio.Event()
+    post = _post_to_loop()
+    done = _store_threads().submit(step.perform, store)
+    done.add_done_callback(partial(_tell, post, ended.set))
+    cancelled: BaseException | None = None
+    while not ended.is_set():
+        try:
+            with anyio.CancelScope(shield=True):
+                await ended.wait()
+        except BaseException as error:  # noqa: BLE001 - asyncio's own cancel() goes through a shield
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return done.result()
+
+
+def _tell(
+    post: Callable[[Callable[[], object]], object],
+    ended: Callable[[], object],
+    _: "Future[Any]",
+) -> None:
+    with suppress(RuntimeError):  # the loop is closed, so that nobody waits any more
+        post(ended)
+
+
+_executor: "list[ThreadPoolExecutor]" = []
+
+
+def _store_threads() -> "ThreadPoolExecutor":
+    from concurrent.futures import ThreadPoolExecutor
+
+    if not _executor:
+        _executor.append(ThreadPoolExecutor(STORE_THREADS, "polite_transport"))
+    return _executor[0]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_executor.clear)  # its threads are the parent's
 
 
 async def _act_async(step: Step[Any], get: AsyncGet | None) -> object:

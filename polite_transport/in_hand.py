@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
+from traceback import walk_tb
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -69,6 +70,9 @@ class Hand:
         # Tasks and threads that were started meanwhile keep this context: to them it is closed.
         self.is_open = False
         IN_HAND.reset(self._token)
+        if self.call is None and isinstance(error, Exception):
+            # No client says "no answer" like this: a mock that was told of no robots.txt.
+            _note(error, f"polite_transport met this while it asked for {self.target.url}")
 
     def is_paced_by(self, layer: object) -> bool:
         """Whether this layer takes the request's turns: the first one that asks."""
@@ -94,6 +98,22 @@ class Hand:
     def carries(self, method: str, target: Target) -> bool:
         """Whether a request is the one in hand."""
         return self.is_open and target == self.target and method == self.method
+
+
+_MOCKS = {"responses", "requests_mock", "respx", "pytest_httpx", "aioresponses", "vcr"}
+_ASSUME = (
+    "HTTP is mocked here: let the mock answer /robots.txt (a 404 allows everything), or use "
+    "polite_transport.testing.assume_allowed()"
+)
+
+
+def _note(error: BaseException, note: str) -> None:
+    """Say what an exception is about, once, and what to do about it where it comes of a mock."""
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+        frames = (frame for frame, _ in walk_tb(error.__traceback__))
+        if any(frame.f_globals.get("__name__", "").partition(".")[0] in _MOCKS for frame in frames):
+            error.add_note(_ASSUME)
 
 
 IN_HAND: ContextVar[Hand | None] = ContextVar("polite_transport_in_hand", default=None)
@@ -181,6 +201,5 @@ def native_error(
         error = fallback(str(error) or type(error).__name__)
     elif no_answer.shared:
         error = copy.copy(error)  # one exception raised in two threads would mix their tracebacks
-    if no_answer.note not in getattr(error, "__notes__", ()):
-        error.add_note(no_answer.note)
+    _note(error, no_answer.note)
     return error

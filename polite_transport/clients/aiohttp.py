@@ -69,8 +69,13 @@ _FLAVOURS: Flavours = {
 }
 
 
+_NOT_TCP = (aiohttp.UnixConnector, aiohttp.NamedPipeConnector)
+
+
 def with_middleware(who: Visitor, session: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of one request of a session with ours as its innermost middleware."""
+    if isinstance(session.connector, _NOT_TCP):
+        return options
     script = options.get("middlewares")
     if script is None:
         script = session._middlewares  # noqa: SLF001 - see the module

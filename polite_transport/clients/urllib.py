@@ -74,6 +74,7 @@ def open_politely(
     if ua is not None and sent != ua:
         if sent is not None and not sent.startswith(_LIBRARY_UA):
             say_replaced(sent, ua)
+        request.remove_header("User-agent")  # an opener's own goes over what is added
         request.add_header("User-Agent", ua)
         sent = ua
     call = who.call(request.get_method(), request.full_url, sent)

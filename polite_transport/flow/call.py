@@ -54,6 +54,8 @@ class Call:
     """One request on its way, handed from layer to layer.
 
     policy: the one in force for its host.
+    via: the way to the site where not everyone should rely on what comes along it: TLS that is not
+        verified, a proxy. What is read of robots.txt on one way is not handed to those of another.
     decision, copy: what ``check`` came to.
     recheck_at: wall clock, when the copy no longer counts and the request is checked again.
     seat: the turn it holds, between ``enter`` and ``leave``.
@@ -66,6 +68,7 @@ class Call:
     user_agent: str
     product_token: str
     policy: Policy
+    via: str = ""
     decision: Decision = field(init=False)
     copy: Copy | None = None
     recheck_at: float = math.inf

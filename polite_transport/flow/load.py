@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 from polite_transport.decision import LONGEST_SHOWN, decide
+from polite_transport.flow.ask import ask_again
 from polite_transport.flow.call import UNANSWERED, Attempt, Call, NoAnswer
 from polite_transport.flow.turn import end_turn, take_turn
 from polite_transport.robots.access import Copy, Reply, read_copy
@@ -15,7 +16,7 @@ from polite_transport.robots.body import ACCEPT_ENCODING
 from polite_transport.robots.redirects import MOST_HOPS, BadRedirect, next_hop
 from polite_transport.robots.verdict import printable
 from polite_transport.steps import Claim, Fetch, Flow, Now, Publish, Sleep, Wait
-from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter, Seat
+from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter, Seat, StoreFault
 from polite_transport.url import Target
 
 log = logging.getLogger("polite_transport")
@@ -27,19 +28,27 @@ def load(call: Call) -> Flow[Copy | None]:
     """Return the origin's copy; of all who need it at once, one fetches it.
 
     None only with on_unreachable="allow", where there was no answer at all.
-    Raises NoAnswer, WaitTooLong.
+    Raises NoAnswer, WaitTooLong, StoreFault.
     Source: RFC 9309 sections 2.3 and 2.4.
     """
-    key = CopyKey(call.target.origin, call.product_token.lower(), call.policy.robots_redirects)
+    key = CopyKey(
+        call.target.origin, call.product_token.lower(), call.policy.robots_redirects, call.via
+    )
     waiter = CopyWaiter()
     try:
-        claim = yield from Claim(key, waiter)
+        try:
+            claim = yield from Claim(key, waiter)
+        except StoreFault as fault:
+            claim = yield from ask_again(Claim(key, waiter), fault, call.policy)
         if isinstance(claim, Copy):
             call.recheck_at = claim.expires_at
             return claim
         while isinstance(claim, Busy):
             call.waited += yield from Wait(waiter, claim.ask_again, key)
-            claim = yield from Claim(key, waiter)
+            try:
+                claim = yield from Claim(key, waiter)
+            except StoreFault as fault:
+                claim = yield from ask_again(Claim(key, waiter), fault, call.policy)
         shared = not isinstance(claim, Claimed)
         outcome = claim if not isinstance(claim, Claimed) else (yield from _fetch(call, claim.last))
     except BaseException:

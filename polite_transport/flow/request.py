@@ -4,14 +4,19 @@ import logging
 from typing import NoReturn
 
 from polite_transport.decision import Decision, Reason, decide
-from polite_transport.errors import DisallowedByRobots, RobotsUnreachable, WaitTooLong
+from polite_transport.errors import (
+    DisallowedByRobots,
+    RobotsUnreachable,
+    StoreUnavailable,
+    WaitTooLong,
+)
 from polite_transport.flow.call import NOT_SENT, Attempt, Call
 from polite_transport.flow.load import load
 from polite_transport.flow.turn import end_turn, refuse_long_wait, say_wait, take_turn
 from polite_transport.pacing.visit_time import seconds_until_window
 from polite_transport.robots.access import Copy
 from polite_transport.steps import Flow, Now, Sleep
-from polite_transport.stores.base import Seat
+from polite_transport.stores.base import Seat, StoreFault
 
 log = logging.getLogger("polite_transport")
 
@@ -20,10 +25,14 @@ def check(call: Call) -> Flow[None]:
     """Decide about a request; read the origin's robots.txt first where no copy of it counts.
 
     Raises DisallowedByRobots, RobotsUnreachable; WaitTooLong where the site asks for more than
-    the policy allows, or the turn of robots.txt itself is too far away; NoAnswer.
+    the policy allows, or the turn of robots.txt itself is too far away; NoAnswer;
+    StoreUnavailable.
     """
     policy = call.policy
-    copy = None if policy.asks_nothing else (yield from load(call))
+    try:
+        copy = None if policy.asks_nothing else (yield from load(call))
+    except StoreFault as fault:
+        raise _unavailable(call, fault) from fault
     call.copy = copy
     call.decision = decision = decide(
         copy,
@@ -43,6 +52,18 @@ def check(call: Call) -> Flow[None]:
         raise WaitTooLong(decision, decision.delay, f"max_delay={policy.max_delay:g}")
 
 
+def _unavailable(call: Call, fault: StoreFault) -> StoreUnavailable:
+    undecided = decide(
+        None,
+        call.target,
+        method=call.method,
+        user_agent=call.user_agent,
+        product_token=call.product_token,
+        policy=call.policy,
+    )
+    return StoreUnavailable(undecided, fault.cause)
+
+
 def _refuse(decision: Decision, copy: Copy | None) -> Flow[NoReturn]:
     if decision.reason is Reason.UNREACHABLE and copy is not None:
         now = yield from Now()
@@ -54,7 +75,7 @@ def enter(call: Call) -> Flow[None]:
     """Wait for the host's turn and take it, for one attempt on the wire.
 
     A request that waited past the life of its copy of robots.txt is checked again.
-    Raises WaitTooLong, and whatever ``check`` raises then.
+    Raises WaitTooLong, StoreUnavailable, and whatever ``check`` raises then.
     """
     yield from _wait_for_window(call)
     yield from _take(call)
@@ -71,7 +92,10 @@ def enter(call: Call) -> Flow[None]:
 
 def _take(call: Call) -> Flow[None]:
     seat = Seat(call.target.host, call.decision.delay, call.policy.turn_limit)
-    call.waited += yield from take_turn(seat, call.policy, call.decision)
+    try:
+        call.waited += yield from take_turn(seat, call.policy, call.decision)
+    except StoreFault as fault:
+        raise StoreUnavailable(call.decision, fault.cause) from fault
     call.seat = seat
 
 

@@ -4,12 +4,13 @@ import logging
 
 from polite_transport.decision import Decision
 from polite_transport.errors import WaitTooLong
+from polite_transport.flow.ask import ask_again
 from polite_transport.flow.call import Attempt
 from polite_transport.pacing.retry_after import OVERLOADED, asked_pause, retry_after
 from polite_transport.pacing.turns import unanswered_pause
 from polite_transport.policy import Policy
 from polite_transport.steps import Acquire, Flow, Now, Release, Sleep, Wait
-from polite_transport.stores.base import Seat, Turn
+from polite_transport.stores.base import Seat, StoreFault, Turn
 
 log = logging.getLogger("polite_transport")
 
@@ -21,14 +22,20 @@ def take_turn(seat: Seat, policy: Policy, decision: Decision) -> Flow[float]:
     """Wait until the turn is the seat's; return the seconds that it took.
 
     Whatever interrupts the wait, the place is given back.
+    Raises WaitTooLong, StoreFault.
     """
     waited = 0.0
     try:
-        turn = yield from Acquire(seat)
-        if turn.wait:
-            refuse_long_wait(decision, policy, turn.wait)
-            say_wait(seat.host, turn.wait, _why(seat, turn))
-        while turn.wait or not turn.granted:
+        while True:
+            try:
+                turn = yield from Acquire(seat)
+            except StoreFault as fault:
+                turn = yield from ask_again(Acquire(seat), fault, policy)
+            if turn.granted and not turn.wait:
+                return waited
+            if not waited:
+                refuse_long_wait(decision, policy, turn.wait)
+                say_wait(seat.host, turn.wait, _why(seat, turn))
             if turn.pushed > max(policy.max_delay, unanswered_pause(seat.delay)):
                 raise WaitTooLong(decision, turn.pushed, f"max_delay={policy.max_delay:g}")
             if turn.granted:
@@ -42,11 +49,9 @@ def take_turn(seat: Seat, policy: Policy, decision: Decision) -> Flow[float]:
                         wait = waited + turn.wait
                         raise WaitTooLong(decision, wait, f"max_wait={policy.max_wait:g}")
                 waited += yield from Wait(seat, patience)
-            turn = yield from Acquire(seat)
     except BaseException:
         yield from Release(seat, sent=False)
         raise
-    return waited
 
 
 def refuse_long_wait(decision: Decision, policy: Policy, wait: float) -> None:

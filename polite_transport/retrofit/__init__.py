@@ -1,9 +1,5 @@
-"""Floor 5: existing clients and whole programs made polite.
+"""Existing clients and whole programs made polite.
 
-``politely`` takes one client, ``install`` the whole process.
+``clients.politely`` takes one client, ``process.install`` the whole process, ``run`` a script that
+nobody may edit, with the Python processes that it starts.
 """
-
-from polite_transport.retrofit.clients import politely
-from polite_transport.retrofit.process import Installed, install
-
-__all__ = ["Installed", "install", "politely"]

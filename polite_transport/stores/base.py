@@ -2,10 +2,13 @@
 
 What every store keeps:
 
-- Each call is one short atomic operation. None of them waits.
+- Each call is one short atomic operation. None of them waits for a turn.
 - The store owns the clock of turns. It hands out durations, never points in time.
 - Calls are idempotent by seat or waiter: asking twice changes nothing.
-- ``release`` and ``publish`` never raise for something that is gone already.
+- ``acquire`` and ``claim`` raise StoreFault where the store cannot be used. Nothing else does:
+  ``release`` and ``publish`` make up for it later, or let the turn or claim end by itself.
+- What lies on a disk or across a network may take its time over that. ``front`` never does: it
+  answers from this process's memory, or raises AskShared, so that an event loop is never blocked.
 """
 
 import threading
@@ -15,6 +18,29 @@ from typing import Literal, NamedTuple, Protocol
 from polite_transport.robots.access import Copy, Reply
 
 
+class StoreFault(Exception):
+    """A shared store cannot be used; the politeness logic makes a StoreUnavailable of it.
+
+    cause: one clause for people, what to do included; never a password.
+    passing: whether it may be over in a moment, so that it is worth asking again.
+    spent: seconds that it took to find out.
+    patience: seconds in all, for which the store wants to be asked again.
+    """
+
+    def __init__(
+        self, cause: str, *, passing: bool = False, spent: float = 0.0, patience: float = 0.0
+    ) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.passing = passing
+        self.spent = spent
+        self.patience = patience
+
+
+class AskShared(Exception):
+    """What this process knows by itself does not answer: the shared store has to be asked."""
+
+
 class Waiter:
     """Someone who may have to wait for another: in a host's queue, or for a robots.txt copy.
 
@@ -22,16 +48,18 @@ class Waiter:
         waits; a driver whose event loop is closed raises RuntimeError there.
     ready: whether the wait is over. A waker sets it before it reads ``wake``, a driver reads it
         after it has set ``wake``, so that no wake-up is lost.
+    token: what a shared store knows it by; empty where it has not been asked.
     thread: the thread that has to run for this one to go on.
     ended: whether the event loop that it lives in is closed, so that it will never go on; None
         for one that lives in a thread.
     """
 
-    __slots__ = ("ended", "ready", "thread", "wake")
+    __slots__ = ("ended", "ready", "thread", "token", "wake")
 
     def __init__(self) -> None:
         self.wake: Callable[[], object] | None = None
         self.ready = False
+        self.token = ""
         self.thread = threading.get_ident()
         self.ended: Callable[[], bool] | None = None
 
@@ -70,13 +98,15 @@ class CopyWaiter(Waiter):
     """One request that needs a copy of robots.txt.
 
     outcome: what the fetch that it waits for came to.
+    since: when it first asked, by the store's own clock.
     """
 
-    __slots__ = ("outcome",)
+    __slots__ = ("outcome", "since")
 
     def __init__(self) -> None:
         super().__init__()
         self.outcome: Copy | Reply | None = None
+        self.since = 0.0
 
 
 class Turn(NamedTuple):
@@ -102,11 +132,14 @@ class CopyKey(NamedTuple):
     """Which requests share a copy of robots.txt.
 
     A site may answer another robot differently; a policy that stays on one host may read less.
+
+    via: how it was reached where not everyone should rely on that, see ``Call.via``.
     """
 
     origin: str
     product_token: str
     redirects: Literal["follow", "same-host"]
+    via: str = ""
 
 
 class Claimed(NamedTuple):
@@ -123,6 +156,11 @@ class Busy(NamedTuple):
 
 class Store(Protocol):
     """Where turns and robots.txt copies live. One interface, synchronous, for every store."""
+
+    @property
+    def front(self) -> "Store":
+        """What answers at once, from memory; its verbs raise AskShared where that is not enough."""
+        ...
 
     def now(self) -> float:
         """Return the wall clock, seconds since the epoch: copies have dates, turns do not."""

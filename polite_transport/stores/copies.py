@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from polite_transport.robots.access import Copy, Reply
-from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter
+from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter, Waiter
 
 # A fetch waits for its turn (Policy.max_delay) and then takes Policy.robots_timeout a hop, twice.
 CLAIM_LIFE = 480.0
@@ -108,11 +108,12 @@ class Copies:
         while self._bytes > self._max_bytes and len(self._copies) > 1:
             self._bytes -= _size(self._copies.popitem(last=False)[1])
 
-    def is_blocked_by(self, thread: int, key: CopyKey) -> bool:
+    def is_blocked_by(self, thread: int, waiter: Waiter, key: CopyKey) -> bool:
         """Whether the fetch of a copy can only go on in that very thread."""
         with self._lock:
             claim = self._claims.get(key)
-            return claim is not None and claim.owner.thread == thread
+            # The owner itself may wait too, for another process.
+            return claim is not None and claim.owner is not waiter and claim.owner.thread == thread
 
     def forget_claims(self) -> None:
         """Start anew in a forked child: fetches and lock are the parent's, copies are facts."""

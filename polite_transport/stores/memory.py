@@ -48,10 +48,15 @@ class MemoryStore:
         self._name = name or uuid.uuid4().hex
         _alive[self._name] = self
 
+    @property
+    def front(self) -> "MemoryStore":
+        """See ``Store.front``: all of it answers at once."""
+        return self
+
     def is_blocked_by(self, thread: int, waiter: Waiter, key: CopyKey | None) -> bool:
         """See ``Store.is_blocked_by``."""
         if key is not None:
-            return self._copies.is_blocked_by(thread, key)
+            return self._copies.is_blocked_by(thread, waiter, key)
         return isinstance(waiter, Seat) and self._turns.is_blocked_by(thread, waiter)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "MemoryStore":

@@ -7,6 +7,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 import httpx
 
+from polite_transport.clients.httpx.beneath import refuse_wrapper
 from polite_transport.clients.httpx.routes import Routes
 from polite_transport.clients.httpx.sending import (
     AsyncSend,
@@ -90,6 +91,7 @@ class PoliteTransport(httpx.BaseTransport):
         self.visitor = visitor(ua, policy, store)
         if transport is not None:
             _refuse_both(options)
+            refuse_wrapper(transport, "PoliteTransport")
             self._routes = Routes(transport)
         else:
 
@@ -151,6 +153,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         self.visitor = visitor(ua, policy, store)
         if transport is not None:
             _refuse_both(options)
+            refuse_wrapper(transport, "AsyncPoliteTransport")
             self._routes = Routes(transport)
         else:
 

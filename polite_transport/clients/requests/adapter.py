@@ -17,7 +17,7 @@ from urllib3.util import SKIP_HEADER
 from polite_transport.clients.requests.errors import native
 from polite_transport.clients.requests.response import with_decision
 from polite_transport.clients.requests.robots import get_robots
-from polite_transport.clients.urllib3.manager import URLLIB3_UA
+from polite_transport.clients.urllib3.exchange import URLLIB3_UA
 from polite_transport.clients.urllib3.pools import use_polite_pools
 from polite_transport.decision import Decision
 from polite_transport.flow import UNANSWERED, Attempt, Call
@@ -203,13 +203,26 @@ def polite_adapter(adapter: BaseAdapter, who: Visitor, *, anew: bool = False) ->
     return adapter
 
 
+# Adapters that answer from a cache, and reach the wire through HTTPAdapter.send alone. Politeness
+# goes beneath these: a hit needs no robots.txt. Of others it is not known how they send.
+_CACHES = {("cachecontrol", "CacheControlAdapter"), ("hishel", "CacheAdapter")}
+
+
+def _is_cache(adapter_class: Any) -> bool:
+    classes = ((each.__module__.partition(".")[0], each.__name__) for each in adapter_class.__mro__)
+    return not _CACHES.isdisjoint(classes)
+
+
 @cache
 def _polite_class(adapter_class: Any) -> type[HTTPAdapter]:
     def reduce(self: PoliteSending) -> tuple[Any, ...]:
         return _unpickled, (adapter_class,), self.__getstate__()
 
     name = f"Polite{adapter_class.__name__}"
-    return type(name, (PoliteSending, adapter_class), {"__reduce__": reduce})
+    bases = (PoliteSending, adapter_class)
+    if _is_cache(adapter_class):
+        bases = bases[::-1]
+    return type(name, bases, {"__reduce__": reduce})
 
 
 def _unpickled(adapter_class: Any) -> HTTPAdapter:

@@ -17,18 +17,19 @@ class PoliteResponse(Response):
 
     __attrs__ = [*Response.__attrs__, "polite"]  # noqa: RUF012 - as requests declares it
     polite: Decision | None = None
-    _elapsed = timedelta(0)
     _waited = 0.0
 
     @property
     def elapsed(self) -> timedelta:
         """From sending the request to its response headers."""
-        return self._elapsed
+        measured: timedelta = self.__dict__.get("elapsed", timedelta(0))
+        return measured
 
     @elapsed.setter
     def elapsed(self, value: timedelta) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        # Session.send times the adapter as a whole, and sets what it has timed once.
-        self._elapsed = max(value - timedelta(seconds=self._waited), timedelta(0))
+        # Session.send times the adapter as a whole, and sets what it has timed once. It is kept
+        # where any response has it, since requests-cache puts a class of its own in our place.
+        self.__dict__["elapsed"] = max(value - timedelta(seconds=self._waited), timedelta(0))
         self._waited = 0.0
 
 

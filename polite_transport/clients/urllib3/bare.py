@@ -1,4 +1,7 @@
-"""Pools of urllib3 that nobody of ours stands above: what ``install`` puts around every pool."""
+"""Requests that come straight to a pool of urllib3, so that nobody of ours stands above it.
+
+``install`` puts this around every pool; a polite pool manager hands out pools that do so.
+"""
 
 from functools import partial
 from typing import Any
@@ -7,7 +10,7 @@ from urllib3 import HTTPConnectionPool, PoolManager
 from urllib3.response import BaseHTTPResponse
 
 from polite_transport.clients.urllib3.errors import native
-from polite_transport.clients.urllib3.manager import with_decision, with_user_agent
+from polite_transport.clients.urllib3.exchange import with_decision, with_user_agent
 from polite_transport.clients.urllib3.pools import Send, paced_request, paced_urlopen
 from polite_transport.clients.urllib3.robots import get_robots
 from polite_transport.decision import Decision
@@ -21,7 +24,16 @@ from polite_transport.visitor import Visitor
 _LAYER = object()
 
 
-def pool_urlopen(
+def pool_urlopen(who: Visitor, original: Send, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
+    """Do so for a pool of any class: what stands in the place of its ``urlopen``.
+
+    original: the ``urlopen`` itself; the rest are its arguments, the pool first.
+    """
+    return check_at_pool(_LAYER, who, original, *args, **kwargs)
+
+
+def check_at_pool(
+    layer: object,
     who: Visitor,
     original: Send,
     pool: HTTPConnectionPool,
@@ -32,8 +44,9 @@ def pool_urlopen(
     *args: Any,
     **kwargs: Any,
 ) -> BaseHTTPResponse:
-    """Check a request that comes straight to a pool, and let each attempt take its turn.
+    """Check a request, and let each attempt take its turn.
 
+    layer: who asks, as for ``paced_urlopen``.
     original: the pool's own ``urlopen``; the rest are its arguments.
     """
     send = partial(original, pool)
@@ -43,14 +56,14 @@ def pool_urlopen(
     where = target(absolute)
     hand = IN_HAND.get()
     if where is not None and hand is not None and hand.carries(method, where):
-        return paced_urlopen(_LAYER, send, method, url, body, headers, *args, **kwargs)
+        return paced_urlopen(layer, send, method, url, body, headers, *args, **kwargs)
     headers, sent = with_user_agent(who, pool.headers if headers is None else headers)
     call = who.call(method, absolute, sent)
     if isinstance(call, Decision):
         return with_decision(send(method, url, body, headers, *args, **kwargs), call)
-    settings = {"timeout": pool.timeout, **kwargs}
+    settings = {"timeout": pool.timeout, "retries": pool.retries, **kwargs}
     get = partial(_get_robots, who, original, pool, call, settings)
-    paced = partial(paced_urlopen, _LAYER, send, method, url, body, headers, *args, **kwargs)
+    paced = partial(paced_urlopen, layer, send, method, url, body, headers, *args, **kwargs)
     return with_decision(send_checked(call, who.store, get, paced, native), call.decision)
 
 
@@ -83,9 +96,8 @@ def _get_robots(
             kwargs["retries"] = False
             return PoolManager().urlopen(method, url, **kwargs)
         through_proxy = pool.proxy is not None and pool.scheme == "http"
-        retries = False if settings.get("retries") is False else kwargs.pop("retries", None)
-        kwargs["retries"] = retries
-        return original(pool, method, url if through_proxy else step.target.path, **kwargs)
+        where = url if through_proxy else step.target.path
+        return paced_urlopen(_LAYER, partial(original, pool), method, where, **kwargs)
 
     return get_robots(send, who.store, call, settings, step)
 

@@ -1,25 +1,24 @@
 """``PolitePoolManager``: a urllib3 pool manager that checks every redirect hop."""
 
 from functools import cache, partial
-from importlib.metadata import version
 from typing import Any
 
-from urllib3 import PoolManager, ProxyManager
+from urllib3 import HTTPConnectionPool, PoolManager, ProxyManager
+from urllib3.poolmanager import PoolKey
 from urllib3.response import BaseHTTPResponse
-from urllib3.util import SKIP_HEADER
 
+from polite_transport.clients.urllib3.bare import check_at_pool
 from polite_transport.clients.urllib3.errors import native
-from polite_transport.clients.urllib3.pools import use_polite_pools
+from polite_transport.clients.urllib3.exchange import with_decision, with_user_agent
+from polite_transport.clients.urllib3.pools import PolitePool, use_polite_pools
 from polite_transport.clients.urllib3.robots import get_robots
 from polite_transport.decision import Decision
 from polite_transport.flow import Call
-from polite_transport.in_hand import decided, is_in_hand, say_replaced, send_checked
+from polite_transport.in_hand import decided, is_in_hand, send_checked
 from polite_transport.policy import Policy
 from polite_transport.robots.access import Reply
 from polite_transport.stores.base import Store
 from polite_transport.visitor import Visitor, visitor
-
-URLLIB3_UA = f"python-urllib3/{version('urllib3')}"  # what urllib3 sends where none is set
 
 
 class PoliteManaging(PoolManager):
@@ -46,6 +45,15 @@ class PoliteManaging(PoolManager):
         response = send_checked(call, self.visitor.store, self._getting(call, kw), send, native)
         return with_decision(response, call.decision)
 
+    def connection_from_pool_key(
+        self, pool_key: PoolKey, request_context: dict[str, Any]
+    ) -> HTTPConnectionPool:
+        """Return a pool that checks what comes straight to it, around ``urlopen`` above."""
+        pool = super().connection_from_pool_key(pool_key, request_context)
+        if isinstance(pool, PolitePool):
+            pool.checked = partial(check_at_pool, PolitePool, self.visitor)
+        return pool
+
     def check(self, url: str, method: str = "GET") -> Decision:
         """Return what would be decided about a request to ``url``, without sending it.
 
@@ -58,7 +66,8 @@ class PoliteManaging(PoolManager):
         return decided(call, self.visitor.store, self._getting(call, {}), native)
 
     def _getting(self, call: Call, kw: dict[str, Any]) -> partial[Reply]:
-        settings = {"timeout": self.connection_pool_kw.get("timeout"), **kw}
+        own = self.connection_pool_kw
+        settings = {"timeout": own.get("timeout"), "retries": own.get("retries"), **kw}
         return partial(get_robots, super().urlopen, self.visitor.store, call, settings)
 
 
@@ -124,30 +133,3 @@ def make_manager_polite(manager: PoolManager, who: Visitor, *, anew: bool) -> No
 @cache
 def _polite_class(manager_class: Any) -> type[PoolManager]:
     return type(f"Polite{manager_class.__name__}", (PoliteManaging, manager_class), {})
-
-
-def with_user_agent(who: Visitor, headers: Any) -> tuple[Any, str | None]:
-    """Return a request's headers with the User-Agent that is to be sent, and that User-Agent.
-
-    The script's own mapping stays as it is. None = none is sent.
-    """
-    key = next((name for name in headers or () if name.lower() == "user-agent"), None)
-    sent = None if key is None else headers[key]
-    ua = who.user_agent
-    if ua is None and sent is not None:
-        return headers, None if sent == SKIP_HEADER else sent
-    if ua is not None and sent not in (None, ua, URLLIB3_UA, SKIP_HEADER):
-        say_replaced(str(sent), ua)
-    # urllib3 would add its own further down, unchecked.
-    chosen = ua or URLLIB3_UA
-    written: Any = {} if headers is None else headers.copy()
-    written[key or "User-Agent"] = chosen
-    return written, chosen
-
-
-def with_decision(response: BaseHTTPResponse, decision: Decision) -> BaseHTTPResponse:
-    """Put a Decision on a response that has none: that of its last hop stays."""
-    polite: Any = response
-    if getattr(response, "polite", None) is None:
-        polite.polite = decision
-    return response

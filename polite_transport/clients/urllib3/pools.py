@@ -17,8 +17,6 @@ from polite_transport.in_hand import IN_HAND, Hand
 
 # Nothing of such an attempt can still be on its way to the site.
 _NO_CONNECTION = (NewConnectionError, ConnectTimeoutError)
-# robots.txt is fetched again by our own rule, whatever the script retries.
-_ONE_TRY = Retry(0, read=False)
 
 Send = Callable[..., BaseHTTPResponse]
 
@@ -36,8 +34,7 @@ def paced_urlopen(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseH
     if hand is None or not hand.is_open:
         return send(*args, **kwargs)
     if hand.call is None:
-        retries = False if kwargs.get("retries") is False else _ONE_TRY
-        return send(*args, **{**kwargs, "retries": retries})
+        return send(*args, **{**kwargs, "retries": _one_try(kwargs.get("retries"))})
     if not hand.is_paced_by(layer):
         return send(*args, **kwargs)
     hand.leave(NOT_CONNECTED)
@@ -50,6 +47,17 @@ def paced_urlopen(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseH
     finally:
         if not kept:
             hand.leave(NOT_CONNECTED)  # where it came as far as a request, that is over already
+
+
+def _one_try(retries: Any) -> Retry | bool:
+    """Return what lets robots.txt fail at once: it is fetched again by our own rule.
+
+    retries: the script's own. What is raised in the end is what they would end in.
+    """
+    # False, which a manager keeps as Retry(False): what fails is raised as it is.
+    if getattr(retries, "total", retries) is False:
+        return False
+    return Retry(0, read=False if getattr(retries, "read", None) is False else None)
 
 
 def paced_request(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
@@ -116,14 +124,28 @@ def _leave_at_end(response: BaseHTTPResponse, hand: Hand, attempt: Attempt) -> N
 
 
 class PolitePool(HTTPConnectionPool):
-    """What is mixed into a pool class: each attempt of the request in hand takes a turn."""
+    """What is mixed into a pool class: each attempt of the request in hand takes a turn.
+
+    checked: sends a request that came straight to the pool; None = such a one is not ours.
+    """
+
+    checked: Send | None = None
 
     def urlopen(self, method: str, url: str, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
         """Send a request, each attempt in its turn."""
+        if self.checked is not None:
+            hand = IN_HAND.get()
+            # The layers above follow redirects themselves; a pool that does is in its own hands.
+            if kwargs.get("redirect") is not False or hand is None or not hand.is_open:
+                return self.checked(_urlopen_beneath, self, method, url, *args, **kwargs)
         return paced_urlopen(PolitePool, super().urlopen, method, url, *args, **kwargs)
 
     def _make_request(self, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
         return paced_request(PolitePool, super()._make_request, *args, **kwargs)
+
+
+def _urlopen_beneath(pool: PolitePool, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
+    return super(PolitePool, pool).urlopen(*args, **kwargs)
 
 
 @cache

@@ -1,0 +1,40 @@
+"""What is written on a request of urllib3, and on its response."""
+
+from importlib.metadata import version
+from typing import Any
+
+from urllib3.response import BaseHTTPResponse
+from urllib3.util import SKIP_HEADER
+
+from polite_transport.decision import Decision
+from polite_transport.in_hand import say_replaced
+from polite_transport.visitor import Visitor
+
+URLLIB3_UA = f"python-urllib3/{version('urllib3')}"  # what urllib3 sends where none is set
+
+
+def with_user_agent(who: Visitor, headers: Any) -> tuple[Any, str | None]:
+    """Return a request's headers with the User-Agent that is to be sent, and that User-Agent.
+
+    The script's own mapping stays as it is. None = none is sent.
+    """
+    key = next((name for name in headers or () if name.lower() == "user-agent"), None)
+    sent = None if key is None else headers[key]
+    ua = who.user_agent
+    if ua is None and sent is not None:
+        return headers, None if sent == SKIP_HEADER else sent
+    if ua is not None and sent not in (None, ua, URLLIB3_UA, SKIP_HEADER):
+        say_replaced(str(sent), ua)
+    # urllib3 would add its own further down, unchecked.
+    chosen = ua or URLLIB3_UA
+    written: Any = {} if headers is None else headers.copy()
+    written[key or "User-Agent"] = chosen
+    return written, chosen
+
+
+def with_decision(response: BaseHTTPResponse, decision: Decision) -> BaseHTTPResponse:
+    """Put a Decision on a response that has none: that of its last hop stays."""
+    polite: Any = response
+    if getattr(response, "polite", None) is None:
+        polite.polite = decision
+    return response

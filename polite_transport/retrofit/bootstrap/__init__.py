@@ -1,0 +1,1 @@
+"""The folder that ``polite run`` puts in front of PYTHONPATH."""

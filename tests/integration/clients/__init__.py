@@ -1,0 +1,1 @@
+"""What holds for every client, seen in a site's log."""

@@ -1,0 +1,201 @@
+"""Fetching robots.txt: whatever comes back, in bounded time and bytes, and only once."""
+
+import gzip
+import time
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from polite_transport import DisallowedByRobots, MemoryStore, Policy, RobotsUnreachable
+from polite_transport.decision import Reason
+from polite_transport.testing import Answer, Site
+
+from .faces import Visitor
+
+FORBIDS = b"User-agent: *\nDisallow: /private\n"
+ALL = b"User-agent: *\nDisallow: /\n"
+# Told at once: the retry of an unreachable robots.txt would come after robots_timeout.
+LATER = {"Retry-After": "600"}
+Start = Callable[..., Site]
+Visit = Callable[..., Visitor]
+GZIP, DEFLATE = {"Content-Encoding": "gzip"}, {"Content-Encoding": "deflate"}
+
+
+def test_concurrent_first_requests_make_one_fetch(site: Start, visit: Visit) -> None:
+    place = site(Answer(body=FORBIDS, delay=0.3))
+    visit().get_all(place.url(f"/{number}?q={number}") for number in range(8))
+    assert place.targets()[0] == "/robots.txt"
+    assert place.targets().count("/robots.txt") == 1
+    assert len(place.log) == 9
+
+
+READABLE: dict[str, Answer] = {
+    "plain": Answer(body=ALL),
+    "gzip": Answer(body=gzip.compress(ALL), headers=GZIP),
+    "two gzip members": Answer(
+        body=gzip.compress(ALL[:20]) + gzip.compress(ALL[20:]), headers=GZIP
+    ),
+    "deflate": Answer(body=zlib.compress(ALL), headers=DEFLATE),
+    "chunked": Answer(body=ALL, headers={"Transfer-Encoding": "chunked"}),
+    "chunked gzip": Answer(
+        body=gzip.compress(ALL), headers={**GZIP, "Transfer-Encoding": "chunked"}
+    ),
+    "dripping": Answer(body=ALL, drip=(5, 0.01)),
+    "byte order mark": Answer(body=b"\xef\xbb\xbf" + ALL),
+    "no encoding at all": Answer(body=b"\xff\xfe\x00\r" + ALL + b"\x00\xff"),
+    "another 2xx": Answer(status=206, body=ALL),
+    "a bomb behind it": Answer(body=gzip.compress(ALL + b"#" * 10**8, 9), headers=GZIP),
+}
+BROKEN: dict[str, Answer] = {
+    "ends early": Answer(body=FORBIDS, close="body", headers=LATER),
+    "gzip ends early": Answer(body=gzip.compress(FORBIDS)[:-9], headers=GZIP | LATER),
+    "no gzip": Answer(body=FORBIDS, headers=GZIP | LATER),
+    "unknown encoding": Answer(body=FORBIDS, headers={"Content-Encoding": "br", **LATER}),
+    "500": Answer(status=500, body=FORBIDS, headers=LATER),
+    "599": Answer(status=599, headers=LATER),
+    "600": Answer(status=600, headers=LATER),
+    "999": Answer(status=999, headers=LATER),
+    "429": Answer(status=429, headers=LATER),
+    "a 304 that nobody asked for": Answer(status=304, headers=LATER),
+    "no Location": Answer(status=302, headers=LATER),
+    "another scheme": Answer(status=302, headers={"Location": "ftp://127.0.0.1/", **LATER}),
+    "no URL": Answer(status=302, headers={"Location": "http://[bad", **LATER}),
+}
+WITHOUT_RULES: dict[str, Answer] = {
+    "empty": Answer(),
+    "web page": Answer(body=b"<!doctype html><html><title>Disallow: /</title>"),
+    "noise": Answer(body=bytes(range(256)) * 100),
+    "401": Answer(status=401, body=ALL),
+    "403": Answer(status=403, body=ALL),
+    "404": Answer(status=404, body=ALL),
+    "410": Answer(status=410, body=ALL),
+    "loop": Answer(status=302, headers={"Location": "/robots.txt"}),
+}
+
+
+def test_every_answer_leads_to_what_it_should(site: Start, visit: Visit) -> None:
+    kinds = READABLE | BROKEN | WITHOUT_RULES
+    hosts = {f"127.0.0.{number}": kind for number, kind in enumerate(kinds, 1)}
+    place = site(
+        addresses=tuple(hosts),
+        robots_by_address={host: kinds[kind] for host, kind in hosts.items()},
+    )
+    client = visit()
+    came: dict[str, Any] = {}
+    for host, kind in hosts.items():
+        try:
+            came[kind] = client.get(place.url("/page", host)).status
+        except client.native as error:
+            came[kind] = type(error).__mro__[1]
+        pages = [target for target in place.targets(host) if target != "/robots.txt"]
+        assert pages == (["/page"] if kind in WITHOUT_RULES else [])
+    wanted: dict[str, Any] = dict.fromkeys(READABLE, DisallowedByRobots)
+    wanted |= dict.fromkeys(BROKEN, RobotsUnreachable) | dict.fromkeys(WITHOUT_RULES, 200)
+    assert came == wanted
+    assert place.targets().count("/robots.txt") == len(kinds)
+
+
+def test_no_more_is_read_than_is_wanted(site: Start, visit: Visit) -> None:
+    limit = 100_000
+    place = site(Answer(body=FORBIDS + b"# padding\n" * 1_000, endless=True))
+    place.serve(
+        "/large", Answer(body=b"x" * 1_000_000)
+    )  # what fits into the buffers of two sockets
+    with pytest.raises(DisallowedByRobots):
+        visit(robots_max_bytes=limit).get(place.url("/private"))
+    # Beyond that lies only what the sockets' buffers took before the connection was closed.
+    assert place.sent("/robots.txt") < limit + 16_000_000
+    assert place.targets() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("pieces", [(1, 0.05), (20_000, 0.05)])
+def test_a_dripping_body_has_its_time_and_no_more(
+    site: Start, visit: Visit, pieces: tuple[int, float]
+) -> None:
+    size = pieces[0] * 100
+    place = site(Answer(body=b"#" * size, drip=pieces, headers={"Retry-After": "600"}))
+    with pytest.raises(RobotsUnreachable):
+        visit(robots_timeout=0.3).get(place.url("/page"))
+    assert place.targets() == ["/robots.txt"]
+    assert place.sent("/robots.txt") < size
+
+
+def test_rules_found_elsewhere_belong_to_who_was_asked(site: Start, visit: Visit) -> None:
+    elsewhere = site(FORBIDS)
+    elsewhere.serve("/moved", ALL)
+    hops = ["/1", "/2", "/3", "/4", elsewhere.url("/moved")]
+    place = site(Answer(status=308, headers={"Location": hops[0]}))
+    for here, there in zip(hops, hops[1:], strict=False):
+        place.serve(here, Answer(status=307, headers={"Location": there}))
+    client = visit()
+    with pytest.raises(DisallowedByRobots) as refused:
+        client.get(place.url("/page"))
+    assert refused.value.decision.robots_url == place.url("/robots.txt")
+    assert client.get(elsewhere.url("/page")).status == 200
+    assert place.targets() == ["/robots.txt", "/1", "/2", "/3", "/4"]
+    assert elsewhere.targets() == ["/moved", "/robots.txt", "/page"]
+
+
+def test_a_sixth_hop_and_a_loop_are_no_robots_txt(site: Start, visit: Visit) -> None:
+    place = site(Answer(status=302, headers={"Location": "/1"}))
+    for hop in range(1, 9):
+        place.serve(f"/{hop}", Answer(status=302, headers={"Location": f"/{hop + 1}"}))
+    loop = site(Answer(status=302, headers={"Location": "/a"}))
+    loop.serve("/a", Answer(status=302, headers={"Location": "/robots.txt"}))
+    client = visit()
+    assert client.get(place.url("/page")).decision.reason is Reason.UNAVAILABLE
+    assert client.get(loop.url("/page")).decision.reason is Reason.UNAVAILABLE
+    assert place.targets() == ["/robots.txt", "/1", "/2", "/3", "/4", "/5", "/page"]
+    assert loop.targets() == ["/robots.txt", "/a", "/page"]
+
+
+def test_a_changed_file_counts_from_the_end_of_the_old_one_s_life(
+    site: Start, visit: Visit
+) -> None:
+    first = Answer(body=FORBIDS, headers={"ETag": '"1"'})
+    changed = Answer(body=ALL, headers={"Last-Modified": "Tue, 01 Sep 2026 10:00:00 GMT"})
+    down = Answer(status=503, headers=LATER)
+    place = site([first, first, changed, down])
+    client = visit(robots_ttl=0.3)
+
+    def at_its_end(outcome: type[Exception] | None) -> None:
+        time.sleep(0.35)
+        if outcome is None:
+            assert client.get(place.url("/page")).status == 200
+        else:
+            with pytest.raises(outcome):
+                client.get(place.url("/page"))
+
+    client.get(place.url("/page"))
+    client.get(place.url("/page"))
+    at_its_end(None)  # unchanged
+    at_its_end(DisallowedByRobots)  # changed
+    at_its_end(DisallowedByRobots)  # the copy held before stands in for the outage
+    fetches = [each for each in place.log if each.target == "/robots.txt"]
+    asked = [{name for name in each.headers if name.startswith("if-")} for each in fetches]
+    assert asked == [set(), {"if-none-match"}, {"if-none-match"}, {"if-modified-since"}]
+    assert place.targets().count("/page") == 3
+
+
+def test_a_request_that_outlives_its_copy_in_the_queue_is_checked_again(
+    site: Start, visit: Visit, store: MemoryStore
+) -> None:
+    place = site([b"User-agent: *\nCrawl-delay: 0.5\n", ALL])
+    client = visit(robots_ttl=0.2)
+    with pytest.raises(DisallowedByRobots):
+        for number in range(3):
+            client.get(place.url(f"/{number}"))
+    assert place.targets()[:3] == ["/robots.txt", "/0", "/robots.txt"]
+    assert len(place.log) == 3
+    assert min(place.gaps()) >= 0.5
+
+
+def test_many_clients_and_policies_share_one_copy(
+    site: Start, visit: Visit, store: MemoryStore
+) -> None:
+    place = site(FORBIDS)
+    for number in range(5):
+        visit(policy=Policy(min_delay=number / 1000), store=store).get(place.url(f"/{number}"))
+    assert place.targets() == ["/robots.txt", "/0", "/1", "/2", "/3", "/4"]

@@ -1,0 +1,1 @@
+"""Stores that processes share, with real processes and a real Redis."""

@@ -1,0 +1,391 @@
+"""A whole process made polite by one line: what was imported and made before it included."""
+
+import asyncio
+import http.server
+import socketserver
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import aiohttp
+import httpx
+import pytest
+import requests
+import urllib3
+from requests import get as requests_get
+from requests.adapters import HTTPAdapter
+
+from polite_transport import (
+    DisallowedByRobots,
+    MemoryStore,
+    Policy,
+    PolitePoolManager,
+    PoliteSession,
+    PoliteTransport,
+    install,
+    politely,
+)
+from polite_transport.testing import Site
+
+UA = "MyBot/1.0 (+https://example.org/bot)"
+DELAY = 0.1
+ROBOTS = f"User-agent: *\nDisallow: /private\nCrawl-delay: {DELAY}\n"
+Start = Callable[..., Site]
+Get = Callable[[str], Any]
+
+
+class Custom(HTTPAdapter):
+    """An adapter of the script's own."""
+
+    def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+        return super().send(*args, **kwargs)
+
+
+class Retrying(httpx.HTTPTransport):
+    """A transport of the script's own."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return super().handle_request(request)
+
+
+# Each yields a function that GETs a URL with what is there before install() is called.
+
+
+@contextmanager
+def requests_function() -> Iterator[Get]:
+    yield lambda url: requests_get(url, timeout=10)
+
+
+@contextmanager
+def requests_session() -> Iterator[Get]:
+    with requests.Session() as session:
+        session.mount("http://", Custom(max_retries=2))
+        yield session.get
+
+
+@contextmanager
+def httpx_function() -> Iterator[Get]:
+    yield lambda url: httpx.get(url, follow_redirects=True)
+
+
+@contextmanager
+def httpx_client() -> Iterator[Get]:
+    with httpx.Client(transport=Retrying(), follow_redirects=True) as client:
+        yield client.get
+
+
+@contextmanager
+def httpx_async_client() -> Iterator[Get]:
+    with asyncio.Runner() as loop:
+
+        async def make() -> httpx.AsyncClient:
+            return httpx.AsyncClient(follow_redirects=True)
+
+        client = loop.run(make())
+        yield lambda url: loop.run(client.get(url))
+        loop.run(client.aclose())
+
+
+@contextmanager
+def urllib3_function() -> Iterator[Get]:
+    yield lambda url: urllib3.request("GET", url)
+
+
+@contextmanager
+def urllib3_manager() -> Iterator[Get]:
+    with urllib3.PoolManager() as manager:
+        yield lambda url: manager.request("GET", url)
+
+
+@contextmanager
+def urllib3_pool() -> Iterator[Get]:
+    pools: dict[str | None, urllib3.HTTPConnectionPool] = {}
+
+    def get(url: str) -> Any:
+        parts = urllib3.util.parse_url(url)
+        if parts.netloc not in pools:
+            pools[parts.netloc] = urllib3.connection_from_url(url)
+        return pools[parts.netloc].request("GET", parts.request_uri)
+
+    yield get
+    for pool in pools.values():
+        pool.close()
+
+
+@contextmanager
+def urllib_function() -> Iterator[Get]:
+    def get(url: str) -> Any:
+        with urlopen(url, timeout=10) as response:
+            return response
+
+    yield get
+
+
+@contextmanager
+def urllib_opener() -> Iterator[Get]:
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+
+    def get(url: str) -> Any:
+        with opener.open(url, timeout=10) as response:
+            return response
+
+    yield get
+
+
+@contextmanager
+def aiohttp_session() -> Iterator[Get]:
+    with asyncio.Runner() as loop:
+
+        async def make() -> aiohttp.ClientSession:
+            return aiohttp.ClientSession()
+
+        session = loop.run(make())
+
+        async def get(url: str) -> Any:
+            async with session.get(url) as response:
+                await response.read()
+                return response
+
+        yield lambda url: loop.run(get(url))
+        loop.run(session.close())
+
+
+CLIENTS: list[tuple[Callable[[], Any], type[Exception]]] = [
+    (requests_function, requests.RequestException),
+    (requests_session, requests.RequestException),
+    (httpx_function, httpx.RequestError),
+    (httpx_client, httpx.RequestError),
+    (httpx_async_client, httpx.RequestError),
+    (urllib3_function, urllib3.exceptions.HTTPError),
+    (urllib3_manager, urllib3.exceptions.HTTPError),
+    (urllib3_pool, urllib3.exceptions.HTTPError),
+    (urllib_function, URLError),
+    (urllib_opener, URLError),
+    (aiohttp_session, aiohttp.ClientError),
+]
+
+
+@pytest.mark.parametrize(("client", "native"), CLIENTS)
+def test_what_was_there_before_is_polite_and_free_again_afterwards(
+    site: Start, store: MemoryStore, client: Callable[[], Any], native: type[Exception]
+) -> None:
+    place = site(ROBOTS)
+    with client() as get:
+        get(place.url("/before"))
+        place.clear()
+        with install(ua=UA, store=store):
+            get(place.url("/redirect?to=/page"))
+            for path in ("/private/x", "/redirect?to=/private"):
+                with pytest.raises(DisallowedByRobots) as refused:
+                    get(place.url(path))
+                assert isinstance(refused.value, native)
+        assert place.targets() == [
+            "/robots.txt", "/redirect?to=/page", "/page", "/redirect?to=/private"
+        ]  # fmt: skip
+        assert min(place.gaps()) >= DELAY
+        assert {each.headers["user-agent"] for each in place.log} == {UA}
+        place.clear()
+        get(place.url("/private/x"))
+        assert place.targets() == ["/private/x"]
+        assert place.log[0].headers["user-agent"] != UA
+
+
+def test_all_of_them_are_one_robot(site: Start, store: MemoryStore) -> None:
+    place = site(ROBOTS)
+    with install(ua=UA, store=store):
+        for client, _ in CLIENTS:
+            with client() as get:
+                get(place.url(f"/{client.__name__}"))
+    assert place.targets() == ["/robots.txt", *[f"/{each.__name__}" for each, _ in CLIENTS]]
+    assert min(place.gaps()) >= DELAY
+
+
+def test_re_sends_of_each_client_take_turns(site: Start, store: MemoryStore) -> None:
+    place = site(ROBOTS)
+    with install(ua=UA, store=store), aiohttp_session() as aio, urllib3_manager() as manager:
+        # urllib3 and aiohttp re-send by themselves where a connection that was in use is gone.
+        for key, get in (("urllib3", manager), ("aiohttp", aio)):
+            get(place.url(f"/warm-{key}"))
+            get(place.url(f"/drop?key={key}&fails=1"))
+    assert place.targets().count("/drop?key=urllib3&fails=1") == 2
+    assert place.targets().count("/drop?key=aiohttp&fails=1") == 2
+    assert min(place.gaps()) >= DELAY
+
+
+# --- ours on top ----------------------------------------------------------------------------
+
+
+OURS: list[Callable[[MemoryStore], Any]] = [
+    lambda store: PoliteSession(ua=UA, store=store),
+    lambda store: httpx.Client(transport=PoliteTransport(ua=UA, store=store)),
+    lambda store: PolitePoolManager(ua=UA, store=store),
+    lambda store: politely(requests.Session(), ua=UA, store=store),
+    lambda store: politely(httpx.Client(), ua=UA, store=store),
+]
+
+
+@pytest.mark.parametrize("make", OURS)
+@pytest.mark.parametrize("shared", [True, False], ids=["one store", "two stores"])
+def test_a_polite_client_beneath_it_is_checked_and_paced_once(
+    site: Start, store: MemoryStore, make: Callable[[MemoryStore], Any], shared: bool
+) -> None:
+    place = site(ROBOTS)
+    with make(store) as client, install(ua=UA, store=store if shared else MemoryStore()):
+        for number in range(2):
+            client.request("GET", place.url(f"/{number}"))
+        with pytest.raises(DisallowedByRobots):
+            client.request("GET", place.url("/private"))
+    assert place.targets() == ["/robots.txt", "/0", "/1"]
+    assert DELAY <= min(place.gaps())
+    assert max(place.gaps()) < 2 * DELAY  # one turn, not two
+
+
+# --- scope ----------------------------------------------------------------------------------
+
+
+def test_hosts_and_exempt_hosts(site: Start, store: MemoryStore) -> None:
+    meant, left = site(ROBOTS), site(ROBOTS, addresses=("127.0.0.2",))
+    for scope in ({"hosts": ["127.0.0.1"]}, {"exempt_hosts": ["127.0.0.2"]}):
+        for client, _ in CLIENTS:
+            with client() as get, install(ua=UA, store=store, **scope):  # type: ignore[arg-type]
+                get(left.url("/private"))
+                with pytest.raises(DisallowedByRobots):
+                    get(meant.url("/private"))
+    assert set(left.targets()) == {"/private"}
+    assert meant.targets() == ["/robots.txt"]
+
+
+class _UnixServer(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+
+    def get_request(self) -> Any:
+        connection, _ = super().get_request()
+        return connection, ("unix", 0)
+
+
+class _Daemon(http.server.BaseHTTPRequestHandler):
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
+    """A server on a unix socket, as docker's: where it is, and what it was asked."""
+    asked: list[str] = []
+    place = str(tmp_path / "daemon.sock")
+    with _UnixServer(place, type("Daemon", (_Daemon,), {"asked": asked})) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield place, asked
+        server.shutdown()
+
+
+def test_unix_sockets_are_left_alone(daemon: tuple[str, list[str]], store: MemoryStore) -> None:
+    place, asked = daemon
+    with install(ua=UA, store=store):
+        with httpx.Client(transport=httpx.HTTPTransport(uds=place)) as client:
+            assert client.get("http://localhost/1").text == "ok"
+
+        async def ask() -> None:
+            transport = httpx.AsyncHTTPTransport(uds=place)
+            async with httpx.AsyncClient(transport=transport) as async_client:
+                await async_client.get("http://localhost/2")
+            async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(place)) as session:
+                await (await session.get("http://localhost/3")).read()
+
+        asyncio.run(ask())
+    assert asked == ["/1", "/2", "/3"]
+
+
+def test_what_is_no_http_is_left_alone(tmp_path: Path, store: MemoryStore) -> None:
+    page = tmp_path / "page"
+    page.write_text("here")
+    with install(ua=UA, store=store):
+        with urlopen(page.as_uri()) as response:
+            assert response.read() == b"here"
+        with urlopen("data:,there") as response:
+            assert response.read() == b"there"
+
+
+# --- coming and going -----------------------------------------------------------------------
+
+
+def test_installed_again_the_last_one_holds(site: Start, store: MemoryStore) -> None:
+    place = site("")
+    first = install(ua="FirstBot/1.0 (+https://example.org)", store=store)
+    second = install(ua=UA, store=store, policy=Policy(min_delay=DELAY))
+    requests_get(place.url("/1"), timeout=5)
+    first.undo()  # over already: it takes nothing away from the second
+    requests_get(place.url("/2"), timeout=5)
+    second.undo()
+    second.undo()
+    requests_get(place.url("/3"), timeout=5)
+    assert [each.headers["user-agent"] == UA for each in place.log] == [True, True, True, False]
+
+
+PATCHED: list[tuple[Any, str]] = [
+    (HTTPAdapter, "send"),
+    (urllib3.HTTPConnectionPool, "urlopen"),
+    (urllib3.HTTPConnectionPool, "_make_request"),
+    (httpx.HTTPTransport, "handle_request"),
+    (httpx.AsyncHTTPTransport, "handle_async_request"),
+    (urllib.request.AbstractHTTPHandler, "do_open"),
+    (aiohttp.ClientSession, "_request"),
+]
+
+
+def test_what_it_patches_is_there_and_is_put_back(store: MemoryStore) -> None:
+    # Where a new release of a client moves one of these, this says so.
+    before = [owner.__dict__[name] for owner, name in PATCHED]
+    with install(ua=UA, store=store):
+        assert all(owner.__dict__[name] not in before for owner, name in PATCHED)
+    assert [owner.__dict__[name] for owner, name in PATCHED] == before
+
+
+def test_buried_under_someone_elses_patch_it_is_inert(
+    site: Start, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = site(ROBOTS)
+    seen: list[str] = []
+    installed = install(ua=UA, store=store)
+    with closing(requests.Session()) as session:
+        for owner, name in PATCHED[:2]:
+            ours = owner.__dict__[name]
+
+            def foreign(*args: Any, ours: Any = ours, name: str = name, **kwargs: Any) -> Any:
+                seen.append(name)
+                return ours(*args, **kwargs)
+
+            monkeypatch.setattr(owner, name, foreign)
+        with pytest.raises(DisallowedByRobots):
+            session.get(place.url("/private"))
+        installed.undo()
+        place.clear()
+        seen.clear()
+        assert session.get(place.url("/private")).ok
+        assert seen == ["send", "urlopen"]  # theirs stays
+        assert place.targets() == ["/private"]
+        install(ua=UA, store=store)
+        with pytest.raises(DisallowedByRobots):
+            session.get(place.url("/private"))
+        install(ua=UA, store=store).undo()
+
+
+def test_an_error_within_it_takes_it_back_too(store: MemoryStore) -> None:
+    send = HTTPAdapter.send
+    with pytest.raises(ZeroDivisionError), install(ua=UA, store=store):
+        _ = 1 / 0
+    assert HTTPAdapter.send is send
