@@ -21,6 +21,7 @@ from polite_transport.steps import Fetch, Sleep, Step, StoreStep, Wait
 from polite_transport.visitor import Visitor
 
 UA = "MyBot/1.0 (+https://example.org/bot)"
+DELAYS = [0.0, 0.5, 1.0, 2.5]
 Task = Generator["Step[Any] | Page", Any, None]
 
 
@@ -48,6 +49,15 @@ class Arrived:
     target: str
     sent: float
     bound: float
+
+    @property
+    def lateness(self) -> float:
+        """How long after its client has given up it may still arrive, in seconds.
+
+        Two delays of its own follow such an end; what is left of them beside the longest delay
+        that the next request may be bound to.
+        """
+        return max(2 * self.bound - max(DELAYS), 0.0)
 
     @property
     def took_no_turn(self) -> bool:
@@ -151,8 +161,7 @@ class World:
             line = Arrived(0, where.origin, where.host, where.path, began, bound)
             running.in_flight = line
             if step.fails:
-                # It may still be under way when the client gives up: for one delay at the most.
-                self.arrive(step.to_headers + min(step.to_arrival, bound), line)
+                self.arrive(step.to_headers + min(step.to_arrival, line.lateness), line)
                 resume_at(step.to_headers, lambda: False)
             else:
                 self.arrive(step.to_arrival, line)
@@ -173,8 +182,7 @@ class World:
         if not running.ended:
             running.waiting_for = -1
             if running.in_flight is not None:
-                # What is under way may still come, for one delay at the most.
-                self.arrive(running.in_flight.bound, running.in_flight)
+                self.arrive(running.in_flight.lateness, running.in_flight)
             try:
                 self.resume(running, Cancelled(), throw=True)
             except Cancelled:
@@ -209,7 +217,7 @@ def request(
 
 
 seconds = st.floats(0.0, 3.0, allow_nan=False)
-delays = st.sampled_from([0.0, 0.5, 1.0, 2.5])
+delays = st.sampled_from(DELAYS)
 ORIGINS = ["http://a.example", "http://a.example:81", "http://b.example"]
 
 
