@@ -76,6 +76,11 @@ def with_middleware(who: Visitor, session: Any, options: dict[str, Any]) -> dict
     """Return the options of one request of a session with ours as its innermost middleware."""
     if isinstance(session.connector, _NOT_TCP):
         return options
+    if not hasattr(session, "_middlewares"):
+        raise RuntimeError(
+            f"polite_transport needs aiohttp 3.12 or newer, and this is {aiohttp.__version__}: "
+            "nothing is sent, since nothing could be checked"
+        )
     script = options.get("middlewares")
     if script is None:
         script = session._middlewares  # noqa: SLF001 - see the module

@@ -131,7 +131,7 @@ class PoliteMiddleware:
         engine: Any = self._crawler.engine
         for scheme in ("http", "https"):
             handler = engine.downloader.handlers._get_handler(scheme)  # noqa: SLF001
-            pool = getattr(handler, "_pool", None)
+            pool: Any = getattr(handler, "_pool", None)
             if hasattr(pool, "retryAutomatically"):
                 pool.retryAutomatically = False
 

@@ -29,14 +29,14 @@ def polite_environment(
         one, which this process or what it executes in its own place removes at its exit.
     """
     environment = {**inherited, SETTINGS: settings.to_json()}
-    path = [each for each in inherited.get("PYTHONPATH", "").split(os.pathsep) if each]
-    others = [each for each in path if each != BOOTSTRAP]
+    path = inherited.get("PYTHONPATH")
+    others = [each for each in path.split(os.pathsep) if each != BOOTSTRAP] if path else []
     environment["PYTHONPATH"] = os.pathsep.join([BOOTSTRAP, *others])
     if store is not None:
         environment[STORE] = store
     elif not inherited.get(STORE):
         folder = Path(tempfile.mkdtemp(prefix="polite-"))  # only this user can read it
-        environment[STORE] = (folder / "turns.sqlite").as_uri().replace("file:", "sqlite:", 1)
+        environment[STORE] = f"sqlite:///{folder.as_posix().lstrip('/')}/turns.sqlite"
         environment[TEMPORARY] = f"{os.getpid()}:{folder}"
     return environment
 

@@ -9,6 +9,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 Act = Callable[[ModuleType], None]
 
@@ -42,6 +43,9 @@ class _ActingLoader(Loader):
     def __init__(self, loader: Loader, finder: _Finder) -> None:
         self._loader = loader
         self._finder = finder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)  # for those who look at a spec and import nothing
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)

@@ -161,9 +161,12 @@ def _patch_urllib(installed: Installed, module: ModuleType) -> None:
     from polite_transport.clients.urllib import open_politely
 
     def do_open(
-        who: Visitor, original: Any, handler: Any, http_class: Any, request: Any, **connection: Any
+        who: Visitor, original: Any, handler: Any, http_class: Any, req: Any, **connection: Any
     ) -> Any:
-        return open_politely(who, partial(original, handler), http_class, request, connection)
+        classes = getattr(http_class, "__mro__", (http_class,))
+        if any("unix" in getattr(each, "__name__", "").lower() for each in classes):
+            return original(handler, http_class, req, **connection)
+        return open_politely(who, partial(original, handler), http_class, req, connection)
 
     installed.patch(module.AbstractHTTPHandler, "do_open", do_open)
 
@@ -172,6 +175,8 @@ def _patch_aiohttp(installed: Installed, module: ModuleType) -> None:
     from polite_transport.clients.aiohttp import with_middleware
 
     def request(who: Visitor, original: Any, session: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(session.connector, module.UnixConnector | module.NamedPipeConnector):
+            return original(session, *args, **options)
         return original(session, *args, **with_middleware(who, session, options))
 
     installed.patch(module.ClientSession, "_request", request)

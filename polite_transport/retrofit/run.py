@@ -24,10 +24,10 @@ def run_python(arguments: Sequence[str], settings: Settings, store: str | None) 
     environment = polite_environment(settings, store, os.environ)
     if sys.platform != "win32":
         os.execve(sys.executable, command, environment)  # noqa: S606 - what the user named
-    raise SystemExit(_run_beneath(command, environment))
+    raise SystemExit(run_beneath(command, environment))
 
 
-def _run_beneath(command: Sequence[str], environment: dict[str, str]) -> int:
+def run_beneath(command: Sequence[str], environment: dict[str, str]) -> int:
     """Run a program and return its exit code: Windows can put nothing in a process's place."""
     program = subprocess.Popen(command, env=environment)  # noqa: S603 - what the user named
     try:

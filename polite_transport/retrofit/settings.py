@@ -1,13 +1,14 @@
-"""What ``install`` takes, as text: from a policy file, and on to child processes."""
+"""What ``install`` takes, as text: from a policy file, and on to the program and its children."""
 
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from polite_transport.policy import Policy
+from polite_transport.visitor import visitor
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +16,16 @@ class Settings:
     """How a whole process is to behave; see ``install``."""
 
     ua: str | None = None
-    policy: Policy = Policy()  # noqa: RUF009 - a frozen value
+    policy: Policy = field(default_factory=Policy)
     hosts: tuple[str, ...] | None = None
     exempt_hosts: tuple[str, ...] = ()
 
+    def check(self) -> None:
+        """Raise the ValueError that ``install`` would raise."""
+        visitor(self.ua, self.policy, None, hosts=self.hosts, exempt_hosts=self.exempt_hosts)
+
     def to_json(self) -> str:
-        """Return it as JSON, for the environment of child processes."""
+        """Return it as JSON, for the environment of a program."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -43,28 +48,47 @@ def load_policy(path: Path) -> Policy:
     """
     content = path.read_bytes()
     try:
-        if path.suffix.lower() == ".json":
-            found = json.loads(content)
-        else:
-            found = tomllib.loads(content.decode())
-    except (ValueError, UnicodeDecodeError) as error:
+        text = content.decode()
+        found = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        return policy_from(found)
+    except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def policy_from(found: object) -> Policy:
+    """Return a Policy from plain values; raises ValueError, naming the field.
+
+    A value of the wrong type is refused where ``Policy`` would take it for true.
+    """
+    values = dict(_table(found, "a policy is a table of its fields"))
+    for name, value in values.items():
+        if name not in _DEFAULTS:
+            raise ValueError(f"Policy has no field {name!r}; it has {', '.join(sorted(_DEFAULTS))}")
+        if isinstance(_DEFAULTS[name], bool) and not isinstance(value, bool):
+            raise ValueError(f"Policy({name}={value!r}): it must be true or false")  # noqa: TRY004
+        if name == "product_token" and not isinstance(value, str | None):
+            raise ValueError(f"Policy({name}={value!r}): it must be text")
+    hosts = values.get("exempt_hosts", ())
+    if not isinstance(hosts, list | tuple) or not all(
+        isinstance(each, str) for each in cast("tuple[object, ...]", hosts)
+    ):
+        raise ValueError(f"Policy(exempt_hosts={hosts!r}): it must be a list of names")
+    own = _table(values.pop("overrides", {}), "Policy(overrides=…) is a table of policies by host")
+    overrides: dict[str, Policy] = {}
+    for host, fields_of_its_own in own.items():
+        try:
+            overrides[host] = policy_from(fields_of_its_own)
+        except ValueError as error:
+            raise ValueError(f"overrides of {host!r}: {error}") from error
+    return Policy(**values, overrides=overrides)
+
+
+_DEFAULTS = {
+    each.name: None if each.default is MISSING else each.default for each in fields(Policy)
+}
+
+
+def _table(found: object, wanted: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
-        raise ValueError(f"{path}: it holds no table of Policy fields")  # noqa: TRY004
-    try:
-        return policy_from(found)  # pyright: ignore[reportUnknownArgumentType]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-def policy_from(found: Mapping[str, Any]) -> Policy:
-    """Return a Policy from plain values; raises ValueError, naming the field."""
-    known = {each.name for each in fields(Policy)}
-    for name in found:
-        if name not in known:
-            raise ValueError(f"Policy has no field {name!r}; it has {', '.join(sorted(known))}")
-    values: dict[str, Any] = dict(found)
-    values["overrides"] = {
-        host: policy_from(own) for host, own in found.get("overrides", {}).items()
-    }
-    return Policy(**values)
+        raise ValueError(f"{wanted}, not {found!r}")  # noqa: TRY004 - every bad value is one
+    return cast("Mapping[str, Any]", found)

@@ -6,6 +6,7 @@ folder. Pages that show tests are run by pytest, as one file. A block that canno
 at the reader's has ``<!--- skip: next -->`` before it, which no page shows.
 """
 
+import gc
 import re
 import subprocess
 import sys
@@ -54,12 +55,15 @@ def run_here(
 
     yield here
     install(exempt_hosts=["127.0.0.1"]).undo()  # and with it what a page has installed
+    gc.collect()  # a page closes nothing: its sockets, while their warnings are turned off
 
 
 def test_there_are_pages() -> None:
     assert len(PAGES) > 10
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("page", PAGES, ids=[str(each.relative_to(ROOT)) for each in PAGES])
 def test_every_block_runs(page: Path, run_here: Run, tmp_path: Path) -> None:
     shows_tests = "def test_" in page.read_text(encoding="utf-8")
@@ -74,8 +78,9 @@ def test_every_block_runs(page: Path, run_here: Run, tmp_path: Path) -> None:
         example.parsed = Lexeme(run_here(code), code.offset, code.line_offset)
         run(example)
 
-    parsers = [CodeBlockParser("python", evaluate), SkipParser()]
-    for example in Sybil(parsers).parse(page).examples():
+    for example in (
+        Sybil([CodeBlockParser("python", evaluate), SkipParser()]).parse(page).examples()
+    ):
         example.evaluate()
     if shows_tests:
         (tmp_path / "test_page.py").write_text("\n\n".join(blocks), encoding="utf-8")

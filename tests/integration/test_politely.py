@@ -26,7 +26,7 @@ from polite_transport.testing import Site
 
 UA = "MyBot/1.0 (+https://example.org/bot)"
 OTHER = "OtherBot/2.0 (+https://example.org/other)"
-DELAY = 0.1
+DELAY = 0.06
 ROBOTS = f"User-agent: *\nDisallow: /private\nCrawl-delay: {DELAY}\n"
 Start = Callable[..., Site]
 

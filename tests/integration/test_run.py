@@ -1,8 +1,11 @@
 """``polite run`` and ``polite survey``: as a user calls them, in processes of their own."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,9 +64,81 @@ if __name__ == "__main__":
 """
 
 
-def polite(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+TWICE = """
+import sys, requests
+for number in range(2):
+    requests.get(f"{sys.argv[1]}/{sys.argv[2]}/{number}")
+"""
+
+AT_ONCE = """
+import multiprocessing, os, subprocess, sys
+import requests
+
+def visit(url):
+    requests.get(url)
+
+if __name__ == "__main__":
+    base = sys.argv[1]
+    children = [
+        multiprocessing.get_context(method).Process(target=visit, args=(f"{base}/{method}/{n}",))
+        for method in multiprocessing.get_all_start_methods()
+        for n in range(2)
+    ]
+    for child in children:
+        child.start()
+    script = f"from urllib.request import urlopen; urlopen('{base}/subprocess').close()"
+    started = subprocess.Popen([sys.executable, "-c", script])
+    forked = os.fork()
+    if not forked:
+        visit(base + "/forked")
+        sys.exit()
+    visit(base + "/parent")
+    os.waitpid(forked, 0)
+    assert started.wait() == 0
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+    visit(base + "/last")
+"""
+
+AS_PYTHON_DOES = """
+import atexit, pathlib, sys, threading, time
+LATER = "still there"
+
+def say(who):
+    import __main__
+    print(who, getattr(__main__, "LATER", "gone"))
+
+def wait_and_say():
+    threading.main_thread().join()
+    say("thread")
+
+threading.Thread(target=wait_and_say).start()
+atexit.register(say, "exit")
+print(sys.argv, sys.path[0], __name__, __file__, __package__, type(__loader__))
+print(__spec__ and __spec__.name)
+print(sys.modules["__main__"].__dict__ is globals(), sys.stdin.read())
+"""
+
+
+def polite(
+    *arguments: str, cwd: Path | None = None, given: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return python(*POLITE[1:], *arguments, cwd=cwd, given=given, **environment)
+
+
+def python(
+    *arguments: str, cwd: Path | None = None, given: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*POLITE, *arguments], capture_output=True, text=True, timeout=120, cwd=cwd, check=False
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=cwd,
+        input=given,
+        env={**os.environ, **environment},
+        check=False,
     )
 
 
@@ -95,33 +170,180 @@ def test_its_python_children_are_the_same_robot(site: Callable[..., Site], tmp_p
     assert min(place.gaps()) >= 0.2
 
 
+def test_children_at_once_and_of_every_kind_keep_one_pace(
+    site: Callable[..., Site], tmp_path: Path
+) -> None:
+    place = site(ROBOTS, accept_jitter=(0.0, 0.03))
+    (tmp_path / "at_once.py").write_text(AT_ONCE)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    script = str(tmp_path / "at_once.py")
+    done = polite("run", "--ua", UA, script, place.origin, TMPDIR=str(temporary))
+    assert done.returncode == 0, done.stderr
+    targets = place.targets()
+    assert targets[0] == "/robots.txt"
+    assert targets[-1] == "/last"
+    assert len(targets) == len(set(targets)) >= 1 + 4 + 2 * 2  # one robots.txt, each page once
+    assert {"/fork/0", "/spawn/0", "/subprocess", "/forked", "/parent"} <= set(targets)
+    assert min(place.gaps()) >= 0.2
+    assert not list(temporary.glob("polite-*"))
+
+
+def test_a_store_is_shared_with_the_next_run(site: Callable[..., Site], tmp_path: Path) -> None:
+    place = site(ROBOTS)
+    (tmp_path / "twice.py").write_text(TWICE)
+    for number in range(2):
+        done = polite(
+            "run", "--ua", UA, "--store", f"sqlite://{tmp_path}/turns.sqlite",
+            "twice.py", place.origin, str(number), cwd=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert place.targets() == ["/robots.txt", "/0/0", "/0/1", "/1/0", "/1/1"]
+    assert min(place.gaps()) >= 0.2
+
+
 def test_a_module_and_its_options(site: Callable[..., Site], tmp_path: Path) -> None:
     place = site("")
     (tmp_path / "legacy_module.py").write_text(
-        "import sys, requests\nfor n in range(2): requests.get(sys.argv[1] + f'/{n}')\n"
+        "import sys, requests\nfor n in range(2): requests.get(sys.argv[2] + f'/{n}')\n"
     )
     (tmp_path / "policy.toml").write_text('on_forbidden = "disallow"\n')
     done = polite(
         "run", "--ua", UA, "--min-delay", "0.3", "--policy", "policy.toml",
-        "-m", "legacy_module", place.origin, cwd=tmp_path,
+        "-m", "legacy_module", "--min-delay", place.origin, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert place.targets() == ["/robots.txt", "/0", "/1"]
     assert min(place.gaps()) >= 0.3
 
 
-def test_a_traceback_begins_in_the_program(tmp_path: Path) -> None:
-    (tmp_path / "fails.py").write_text("raise ValueError('its own')\n")
-    done = polite("run", "--ua", UA, str(tmp_path / "fails.py"))
-    assert done.returncode == 1
-    assert "ValueError: its own" in done.stderr
-    assert "runpy" not in done.stderr
-    assert "polite_transport" not in done.stderr
+def test_a_policy_file_and_a_scope(site: Callable[..., Site], tmp_path: Path) -> None:
+    place = site(ROBOTS, addresses=("127.0.0.1", "127.0.0.2", "127.0.0.3"))
+    (tmp_path / "policy.json").write_text(
+        json.dumps({"overrides": {"127.0.0.1": {"obey_disallow": False}}})
+    )
+    (tmp_path / "private.py").write_text(
+        "import sys, requests\n"
+        "for url in sys.argv[1:]:\n"
+        "    try: print(requests.get(url).status_code)\n"
+        "    except requests.RequestException as error: print(type(error).__name__)\n"
+    )
+    urls = [place.url("/private", host) for host in place.addresses]
+    for scope, told in (
+        (["--policy", "policy.json"], ["200", "DisallowedByRobots", "DisallowedByRobots"]),
+        (["--hosts", "127.0.0.1,127.0.0.2"], ["DisallowedByRobots", "DisallowedByRobots", "200"]),
+        (["--hosts", "127.0.0.2", "--hosts", "127.0.0.3"], ["200", *["DisallowedByRobots"] * 2]),
+        (["--exempt-hosts", "127.0.0.3"], ["DisallowedByRobots", "DisallowedByRobots", "200"]),
+    ):
+        done = polite("run", "--ua", UA, *scope, "private.py", *urls, cwd=tmp_path)
+        assert done.stdout.split() == told, done.stderr
+
+
+# --- as if Python had run it ----------------------------------------------------------------
+
+
+def test_a_program_finds_all_as_python_has_it(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text(AS_PYTHON_DOES)
+    (tmp_path / "script.py").write_text(AS_PYTHON_DOES)
+    for program in (["script.py", "-m", "--ua"], ["-m", "package", "-m"], ["package", "--", "-x"]):
+        bare = python(*program, cwd=tmp_path, given="told")
+        assert bare.stdout.endswith("told\nthread still there\nexit still there\n"), bare.stderr
+        done = polite("run", "--ua", UA, *program, cwd=tmp_path, given="told")
+        assert (done.stdout, done.stderr) == (bare.stdout, "")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        ["-m", "no_such_module"],
+        ["no_such_script.py"],
+        ["syntax.py"],
+        ["fails.py"],
+        ["code.py"],
+        ["interrupted.py"],
+        ["terminated.py"],
+    ],
+)
+def test_a_program_ends_as_under_python(tmp_path: Path, program: list[str]) -> None:
+    (tmp_path / "syntax.py").write_text("x = (\n")
+    (tmp_path / "fails.py").write_text("def f(): raise ValueError('its own')\nf()\n")
+    (tmp_path / "code.py").write_text("raise SystemExit('a message')\n")
+    for name, number in (("interrupted", signal.SIGINT), ("terminated", signal.SIGTERM)):
+        script = f"import os\nos.kill(os.getpid(), {int(number)})\n"
+        (tmp_path / f"{name}.py").write_text(script)
+    bare = python(*program, cwd=tmp_path)
+    done = polite("run", "--ua", UA, *program, cwd=tmp_path)
+    assert bare.returncode != 0
+    assert (done.returncode, done.stderr) == (bare.returncode, bare.stderr)
+
+
+def test_a_program_without_clients_imports_nothing_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "none.py").write_text("import sys\nprint(*sys.modules)\n")
+    (tmp_path / "one.py").write_text("import sys, urllib.request\nprint(*sys.modules)\n")
+    done = polite("run", "--ua", UA, "none.py", cwd=tmp_path)
+    assert not {"polite_transport", "logging", "typing"} & set(done.stdout.split())
+    done = polite("run", "--ua", UA, "one.py", cwd=tmp_path)
+    there = set(done.stdout.split())
+    assert "polite_transport.retrofit.process" in there
+    assert not {"requests", "httpx", "urllib3", "aiohttp", "typer"} & there
+
+
+def test_the_users_own_sitecustomize_has_its_way(site: Callable[..., Site], tmp_path: Path) -> None:
+    place = site(ROBOTS)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text(
+        "import requests, sys\nprint('own', __name__, requests.__name__)\n"
+    )
+    (tmp_path / "script.py").write_text(
+        "import requests, sys, sitecustomize\n"
+        "print(sitecustomize.__file__, [each for each in sys.path if 'bootstrap' in each])\n"
+        f"requests.get({place.url('/private')!r})\n"
+    )
+    own = tmp_path / "own"
+    done = polite("run", "--ua", UA, "script.py", cwd=tmp_path, PYTHONPATH=str(own))
+    assert done.stdout.splitlines()[-2:] == [
+        "own sitecustomize requests",
+        f"{own / 'sitecustomize.py'} []",
+    ]
+    assert "DisallowedByRobots" in done.stderr
+    assert place.targets() == ["/robots.txt"]
+
+
+def test_a_python_without_polite_transport_says_that_it_is_not_polite(tmp_path: Path) -> None:
+    venv.create(tmp_path / "other", symlinks=True)
+    (tmp_path / "script.py").write_text(
+        "import subprocess, sys\n"
+        "for what in ('print(1)', 'import urllib.request'):\n"
+        "    subprocess.run([sys.argv[1], '-c', what], check=True)\n"
+    )
+    other = str(tmp_path / "other" / "bin" / "python")
+    done = polite("run", "--ua", UA, "script.py", other, cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout == "1\n"
+    (line,) = done.stderr.splitlines()
+    assert other in line
+    assert "polite_transport" in line
+
+
+def test_where_it_cannot_begin_no_client_can_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "import os, subprocess, sys\n"
+        "os.environ['POLITE_RUN'] = 'broken'\n"
+        "try_twice = 'for _ in range(2):\\n try: import requests\\n except ValueError: print(1)'\n"
+        "subprocess.run([sys.executable, '-c', try_twice], check=True)\n"
+    )
+    done = polite("run", "--ua", UA, str(tmp_path / "script.py"))
+    assert done.stdout == "1\n1\n", done.stderr
+
+
+# --- what is said ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["run"], "script"),
+        (["run"], "PROGRAM"),
         (["run", "--ua", "a\nb", "x.py"], "cannot be sent"),
         (["run", "--min-delay", "-1", "x.py"], "min_delay"),
         (["run", "--store", "mysql://x", "x.py"], "sqlite"),

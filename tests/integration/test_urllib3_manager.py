@@ -23,7 +23,7 @@ from polite_transport.decision import Reason
 from polite_transport.testing import Answer, Site
 
 UA = "MyBot/1.0 (+https://example.org/bot)"
-DELAY = 0.1
+DELAY = 0.06
 ROBOTS = f"User-agent: *\nDisallow: /private\nCrawl-delay: {DELAY}\n"
 Start = Callable[..., Site]
 

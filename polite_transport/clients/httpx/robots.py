@@ -42,7 +42,7 @@ def get_robots(
                 if time.monotonic() > started + step.timeout:
                     collected.broken = _TOO_SLOW
                     break
-        except (httpx.RequestError, BrokenBody) as error:
+        except httpx.RequestError as error:
             collected.broken = str(error)
         finally:
             response.close()
@@ -67,12 +67,16 @@ async def get_robots_async(
             except httpx.RequestError as error:
                 return Reply(None, error=error, elapsed=time.monotonic() - started)
             collected = _Collected(response, step.max_bytes)
+            enough = anyio.CancelScope()
             try:
-                async for chunk in async_stream(response.stream):
-                    if not collected.wants_more(chunk):
-                        break
-            except (httpx.RequestError, BrokenBody) as error:
-                collected.broken = str(error)
+                with enough:
+                    async for chunk in async_stream(response.stream):
+                        if not collected.wants_more(chunk):
+                            # A break would leave httpx's generators unfinished, as trio warns.
+                            enough.cancel()
+            except httpx.RequestError as error:
+                if not enough.cancel_called:
+                    collected.broken = str(error)
             finally:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
@@ -113,7 +117,13 @@ class _Collected:
             self.broken = str(broken)
 
     def wants_more(self, chunk: bytes) -> bool:
-        return self._body is not None and self._body.feed(chunk)
+        if self._body is None or self.broken is not None:
+            return False
+        try:
+            return self._body.feed(chunk)
+        except BrokenBody as broken:
+            self.broken = str(broken)
+            return False
 
     def reply(self, elapsed: float) -> Reply:
         content = b""

@@ -14,7 +14,7 @@ from requests.models import PreparedRequest, Response
 from urllib3 import ProxyManager
 from urllib3.util import SKIP_HEADER
 
-from polite_transport.clients.requests.errors import native
+from polite_transport.clients.requests.errors import native_for
 from polite_transport.clients.requests.response import with_decision
 from polite_transport.clients.requests.robots import get_robots
 from polite_transport.clients.urllib3.exchange import URLLIB3_UA
@@ -39,7 +39,8 @@ class _Checking(BaseAdapter):
         if isinstance(call, Decision):
             return call
         store = self.visitor.store
-        return decided(call, store, partial(get_robots, send, call, settings, store), native)
+        get = partial(get_robots, send, call, settings, store)
+        return decided(call, store, get, partial(native_for, request))
 
 
 class PoliteSending(_Checking, HTTPAdapter):
@@ -175,6 +176,7 @@ def send_politely(
     if is_in_hand(call):
         return send(request, **settings)
     get = partial(get_robots, send, call, settings, who.store)
+    native = partial(native_for, request)
     response = send_checked(call, who.store, get, partial(send, request, **settings), native)
     return with_decision(response, call.decision, call.waited)
 

@@ -1,6 +1,7 @@
 """The refusals as requests' own exceptions."""
 
 import requests
+from requests.models import PreparedRequest
 
 from polite_transport import errors
 from polite_transport.errors import PoliteError
@@ -32,8 +33,15 @@ _FLAVOURS: Flavours = {
 }
 
 
-def native(error: PoliteError | NoAnswer) -> Exception:
-    """Return what the caller of requests sees."""
+def native_for(request: PreparedRequest, error: PoliteError | NoAnswer) -> Exception:
+    """Return what the caller of requests sees.
+
+    request: of the page; it stands on every exception of requests, and scripts log its URL.
+    """
     if isinstance(error, NoAnswer):
-        return native_error(error, requests.RequestException, requests.ConnectionError)
-    return flavoured(error, _FLAVOURS)
+        seen = native_error(error, requests.RequestException, requests.ConnectionError)
+    else:
+        seen = flavoured(error, _FLAVOURS)
+    if isinstance(seen, requests.RequestException):
+        seen.request = request
+    return seen

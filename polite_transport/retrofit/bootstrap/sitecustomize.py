@@ -28,8 +28,8 @@ class BeforeTheFirstClient:
     def find_spec(
         self,
         fullname: str,
-        path: "Sequence[str] | None" = None,
-        target: "ModuleType | None" = None,
+        path: "Sequence[str] | None" = None,  # noqa: ARG002 - as every finder is called
+        target: "ModuleType | None" = None,  # noqa: ARG002
     ) -> "ModuleSpec | None":
         """See ``importlib.abc.MetaPathFinder``."""
         if fullname not in CLIENTS:
@@ -71,10 +71,15 @@ def remove_at_exit() -> None:
 
 
 def _remove(owner: str, folder: str) -> None:
-    if owner == str(os.getpid()):  # a forked child may come here too
-        from shutil import rmtree
-
-        rmtree(folder, ignore_errors=True)
+    if owner != str(os.getpid()):  # a forked child may come here too
+        return
+    # With shutil's import, Python would forget by now that Ctrl-C has ended the program.
+    try:
+        for entry in os.listdir(folder):  # noqa: PTH208
+            os.remove(os.path.join(folder, entry))  # noqa: PTH107, PTH118
+        os.rmdir(folder)  # noqa: PTH106
+    except OSError:
+        pass  # someone is at it still; it is a temporary folder
 
 
 def give_way() -> None:
@@ -83,7 +88,7 @@ def give_way() -> None:
     sys.path[:] = [each for each in sys.path if each != here]
     ours = sys.modules.pop("sitecustomize")
     try:
-        import sitecustomize  # noqa: F401
+        __import__("sitecustomize")
     except ImportError as error:
         sys.modules["sitecustomize"] = ours
         if error.name != "sitecustomize":

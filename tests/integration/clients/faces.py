@@ -87,8 +87,9 @@ class InRequests:
 class InUrllib3:
     native: type[Exception] = urllib3.exceptions.HTTPError
 
-    def __init__(self, who: dict[str, Any], **_: Any) -> None:
-        self.client = PolitePoolManager(maxsize=10, **who)
+    def __init__(self, who: dict[str, Any], verify: Any = TLS, **_: Any) -> None:
+        context = TLS if verify is True else verify
+        self.client = PolitePoolManager(maxsize=10, ssl_context=context, **who)
 
     def send(
         self, method: str, url: str, *, headers: Any, timeout: float | None, follow: bool, body: Any
@@ -162,10 +163,12 @@ class OnLoop:
             )
             return _seen(response)
 
-        return self.portal.call(request)
+        seen: Seen = self.portal.call(request)
+        return seen
 
     def check(self, url: str) -> Decision:
-        return self.portal.call(self.transport.check, url)
+        decision: Decision = self.portal.call(self.transport.check, url)
+        return decision
 
     def close(self) -> None:
         self.portal.call(self.client.aclose)

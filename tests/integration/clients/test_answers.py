@@ -16,13 +16,16 @@ import requests
 import urllib3
 
 from polite_transport import (
+    AsyncPoliteTransport,
     DisallowedByRobots,
     MemoryStore,
+    PoliteAdapter,
     PoliteError,
     PolitePoolManager,
     PoliteSession,
     PoliteTransport,
     RobotsUnreachable,
+    WaitTooLong,
 )
 from polite_transport.decision import Reason
 from polite_transport.testing import Answer, Site
@@ -93,6 +96,23 @@ def test_every_method_is_checked(site: Start, visit: Visit, method: str) -> None
     assert place.targets() == ["/robots.txt"]
 
 
+def test_every_refusal_travels_and_names_its_request(site: Start, visit: Visit) -> None:
+    place = site("User-agent: *\nCrawl-delay: 20\n", addresses=("127.0.0.1", "127.0.0.2"))
+    place.serve("/robots.txt", Answer(status=503, headers={"Retry-After": "600"}), host="127.0.0.2")
+    client = visit(max_wait=1)
+    for host, kind in (("127.0.0.1", WaitTooLong), ("127.0.0.2", RobotsUnreachable)):
+        with pytest.raises(kind) as refused:
+            client.get(place.url("/page", host))
+        error: Any = refused.value
+        for twin in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+            assert type(twin) is type(error)
+            assert (str(twin), twin.made_of()) == (str(error), error.made_of())
+        if client.name != "urllib3":
+            assert str(error.request.url) == place.url("/page", host)
+            assert getattr(error, "response", None) is None
+    assert place.targets() == ["/robots.txt", "/robots.txt"]
+
+
 def test_no_layer_retries_a_refusal(site: Start, store: MemoryStore) -> None:
     place = site(ROBOTS)
     retry = urllib3.Retry(5, status_forcelist=[403, 500], allowed_methods=None, redirect=5)
@@ -147,8 +167,12 @@ async def bare_in_a_task(url: str, timeout: float) -> httpx.Response:  # noqa: A
         return await client.get(url, timeout=timeout)
 
 
+def bare_on_loop(backend: str, url: str, timeout: float) -> httpx.Response:
+    return anyio.run(bare_in_a_task, url, timeout, backend=backend)
+
+
 for backend in ("asyncio", "trio"):
-    BARE[backend] = partial(anyio.run, bare_in_a_task, backend=backend)
+    BARE[backend] = partial(bare_on_loop, backend)
 
 
 def same_shape(error: Exception) -> str:
@@ -177,11 +201,38 @@ def test_a_host_that_is_down_raises_what_it_always_raised(
     assert type(polite.value) is type(bare.value)
     assert not isinstance(polite.value, PoliteError)
     assert same_shape(polite.value) == same_shape(bare.value)
+    if client.name != "urllib3":
+        seen: Any = polite.value
+        assert str(seen.request.url) == url
     (note,) = polite.value.__notes__
     assert url.replace("/page", "/robots.txt") in note
     # Once more, and nothing but robots.txt.
     assert set(place.targets()) <= {"/robots.txt"}
     assert len(place.log) == (0 if trouble in {"refused", "unknown"} else 2)
+
+
+def test_without_a_store_all_clients_of_a_process_are_one_robot(site: Start) -> None:
+    place = site(ROBOTS, addresses=("127.31.41.59",))  # no other test of this process goes there
+    pools = PolitePoolManager(ua=UA)
+    with (
+        PoliteSession(ua=UA) as session,
+        requests.Session() as plain,
+        httpx.Client(transport=PoliteTransport(ua=UA)) as client,
+    ):
+        plain.mount("http://", PoliteAdapter(ua=UA))
+        session.get(place.url("/0"))
+        plain.get(place.url("/1"))
+        client.get(place.url("/2"))
+        pools.request("GET", place.url("/3"))
+
+    async def main() -> None:
+        async with httpx.AsyncClient(transport=AsyncPoliteTransport(ua=UA)) as client:
+            await client.get(place.url("/task"))
+
+    anyio.run(main)
+    pools.clear()
+    assert place.targets() == ["/robots.txt", "/0", "/1", "/2", "/3", "/task"]
+    assert min(place.gaps()) >= DELAY
 
 
 def test_a_page_is_tried_without_an_answer_where_the_policy_says_so(

@@ -1,12 +1,9 @@
 """Each attempt on the wire takes a turn: retries, re-sends, second legs, those that fail."""
 
-import itertools
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import anyio
 import httpx
 import pytest
 import requests
@@ -16,12 +13,9 @@ from requests.auth import HTTPDigestAuth
 
 from polite_transport import (
     AsyncPoliteTransport,
-    DisallowedByRobots,
     MemoryStore,
-    Policy,
     PolitePoolManager,
     PoliteSession,
-    WaitTooLong,
 )
 from polite_transport.testing import Answer, Site
 
@@ -69,9 +63,11 @@ def test_retries_and_dropped_connections(site: Start, store: MemoryStore, client
 
 def test_the_script_s_retries_do_not_count_for_robots_txt(site: Start, store: MemoryStore) -> None:
     place = site(Answer(close="before"))
-    with with_retries(PoliteSession(ua=UA, store=store)) as session:
-        with pytest.raises(requests.ConnectionError):
-            session.get(place.url("/page"))
+    with (
+        with_retries(PoliteSession(ua=UA, store=store)) as session,
+        pytest.raises(requests.ConnectionError),
+    ):
+        session.get(place.url("/page"))
     pools = PolitePoolManager(ua=UA, store=store, retries=retry())
     with pytest.raises(urllib3.exceptions.HTTPError):
         pools.request("GET", place.url("/page"))

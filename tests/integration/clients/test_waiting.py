@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Never
 
 import anyio
@@ -53,9 +53,9 @@ def test_each_hop_of_a_redirect_is_timed_by_itself(site: Start, store: MemorySto
         transport=PoliteTransport(ua=UA, store=store), follow_redirects=True
     ) as client:
         also = client.get(url)
-        times = [each.elapsed.total_seconds() for each in (*hops, *also.history, also)]
+        times = [each.elapsed for each in hops] + [each.elapsed for each in (*also.history, also)]
     assert len(times) == 6
-    assert max(times) < 0.3
+    assert max(each.total_seconds() for each in times) < 0.3
 
 
 def test_it_holds_no_connection_of_a_pool_of_one(site: Start, store: MemoryStore) -> None:
@@ -71,9 +71,10 @@ def test_it_holds_no_connection_of_a_pool_of_one(site: Start, store: MemoryStore
         ThreadPoolExecutor(27) as threads,
     ):
         session.mount("http://", adapter)
-        asked = [threads.submit(session.get, url, timeout=10) for url in urls]
-        asked += [threads.submit(client.get, url) for url in urls]  # type: ignore[misc]
-        asked += [threads.submit(pools.request, "GET", url) for url in urls]  # type: ignore[misc]
+        asked: list[Future[Any]] = []
+        for url in urls:
+            asked += [threads.submit(session.get, url), threads.submit(client.get, url)]
+            asked += [threads.submit(pools.request, "GET", url)]
         for each in asked:
             each.result()
     pools.clear()
@@ -110,14 +111,13 @@ async def test_a_cancelled_waiter_gives_its_place_away(site: Start, store: Memor
     async with httpx.AsyncClient(transport=AsyncPoliteTransport(ua=UA, store=store)) as client:
         await client.get(place.url("/first"))
         with anyio.fail_after(20):
-            async with anyio.create_task_group() as tasks:
-                async with anyio.create_task_group() as cancelled:
-                    for number in range(5):
-                        cancelled.start_soon(client.get, place.url(f"/cancelled/{number}"))
-                    await anyio.sleep(DELAY / 5)
-                    tasks.start_soon(client.get, place.url("/behind"))
-                    await anyio.sleep(DELAY / 5)
-                    cancelled.cancel_scope.cancel()
+            async with anyio.create_task_group() as tasks, anyio.create_task_group() as cancelled:
+                for number in range(5):
+                    cancelled.start_soon(client.get, place.url(f"/cancelled/{number}"))
+                await anyio.sleep(DELAY / 5)
+                tasks.start_soon(client.get, place.url("/behind"))
+                await anyio.sleep(DELAY / 5)
+                cancelled.cancel_scope.cancel()
     assert place.targets() == ["/robots.txt", "/first", "/behind"]
     assert min(place.gaps()) >= DELAY
 
@@ -146,14 +146,13 @@ async def test_of_those_who_wait_for_robots_txt_another_takes_over(
         transport=AsyncPoliteTransport(ua=UA, store=store), timeout=30
     ) as client:
         with anyio.fail_after(10):
-            async with anyio.create_task_group() as tasks:
-                async with anyio.create_task_group() as cancelled:
-                    cancelled.start_soon(client.get, place.url("/cancelled"))
-                    await anyio.to_thread.run_sync(place.wait_for, 1)
-                    for number in range(3):
-                        tasks.start_soon(client.get, place.url(f"/{number}"))
-                    await anyio.sleep(DELAY)
-                    cancelled.cancel_scope.cancel()
+            async with anyio.create_task_group() as tasks, anyio.create_task_group() as cancelled:
+                cancelled.start_soon(client.get, place.url("/cancelled"))
+                await anyio.to_thread.run_sync(place.wait_for, 1)
+                for number in range(3):
+                    tasks.start_soon(client.get, place.url(f"/{number}"))
+                await anyio.sleep(DELAY)
+                cancelled.cancel_scope.cancel()
     targets = place.targets()
     assert targets[:2] == ["/robots.txt", "/robots.txt"]
     assert sorted(targets[2:]) == ["/0", "/1", "/2"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from polite_transport.testing import Site
 
-DELAY = 0.1
+DELAY = 0.2
 ROBOTS = f"User-agent: *\nDisallow: /private\nCrawl-delay: {DELAY}\n"
 
 SCRIPT = """

@@ -16,7 +16,7 @@ from polite_transport import DisallowedByRobots, MemoryStore, PoliteSession, pol
 from polite_transport.testing import Site
 
 UA = "MyBot/1.0 (+https://example.org/bot)"
-DELAY = 0.1
+DELAY = 0.06
 ROBOTS = f"User-agent: *\nDisallow: /private\nCrawl-delay: {DELAY}\n"
 Start = Callable[..., Site]
 
@@ -48,7 +48,8 @@ def test_its_adapters(site: Start, session: PoliteSession, make: Callable[[], An
 def test_the_source_address_is_that_of_robots_txt_too(store: MemoryStore) -> None:
     with politely(requests.Session(), ua=UA, store=store) as session:
         session.mount("http://", SourceAddressAdapter("127.0.0.9"))
-        manager = session.get_adapter("http://127.0.0.1").poolmanager  # type: ignore[attr-defined]
+        adapter: Any = session.get_adapter("http://127.0.0.1")
+        manager = adapter.poolmanager
         assert manager.connection_pool_kw["source_address"] == ("127.0.0.9", 0)
 
 
@@ -58,7 +59,7 @@ def test_a_base_url_session(site: Start, store: MemoryStore) -> None:
         session.get("/page")
         with pytest.raises(DisallowedByRobots):
             session.get("/private/x")
-        assert not session.check("/private/x").allowed  # type: ignore[attr-defined]
+        assert not session.check("/private/x").allowed
     assert place.targets() == ["/robots.txt", "/page"]
 
 

@@ -27,8 +27,9 @@ from .conftest import Authority
 from .http2 import Http2Site
 
 UA = "MyBot/1.0 (+https://example.org/bot)"
-DELAY = 0.1
+DELAY = 0.06
 ROBOTS = f"User-agent: *\nDisallow: /private\nCrawl-delay: {DELAY}\n"
+SLOW = "User-agent: *\nCrawl-delay: 0.4\n"
 IN_TURN = ["/robots.txt", "/0", "/1", "/2"]
 Start = Callable[..., Site]
 
@@ -146,30 +147,52 @@ def test_a_manager_with_a_pool_of_one_that_blocks(site: Start, store: MemoryStor
 
 @pytest.mark.anyio
 async def test_max_connections_of_one(site: Start, store: MemoryStore) -> None:
-    place = site(ROBOTS)
+    place = site(SLOW)
     limits = httpx.Limits(max_connections=1)
     transport = AsyncPoliteTransport(ua=UA, store=store, limits=limits)
     # The wait for a turn takes no connection, so that it never becomes a PoolTimeout.
-    timeout = httpx.Timeout(5, pool=DELAY / 2)
+    timeout = httpx.Timeout(5, pool=0.2)
     async with (
         httpx.AsyncClient(transport=transport, timeout=timeout) as client,
         anyio.create_task_group() as tasks,
     ):
-        for number in range(3):
+        for number in range(2):
             tasks.start_soon(client.get, place.url(f"/{number}"))
-    assert sorted(place.targets()) == sorted(IN_TURN)
-    assert min(place.gaps()) >= DELAY
+    assert sorted(place.targets()) == ["/0", "/1", "/robots.txt"]
+    assert min(place.gaps()) >= 0.4
 
 
 def test_max_connections_of_one_in_threads(site: Start, store: MemoryStore) -> None:
-    place = site(ROBOTS)
+    place = site(SLOW)
     client = httpx.Client(
-        limits=httpx.Limits(max_connections=1), timeout=httpx.Timeout(5, pool=DELAY / 2)
+        limits=httpx.Limits(max_connections=1), timeout=httpx.Timeout(5, pool=0.2)
     )
-    with politely(client, ua=UA, store=store), ThreadPoolExecutor(3) as threads:
-        list(threads.map(client.get, [place.url(f"/{number}") for number in range(3)]))
-    assert sorted(place.targets()) == sorted(IN_TURN)
-    assert min(place.gaps()) >= DELAY
+    with politely(client, ua=UA, store=store), ThreadPoolExecutor(2) as threads:
+        list(threads.map(client.get, [place.url(f"/{number}") for number in range(2)]))
+    assert sorted(place.targets()) == ["/0", "/1", "/robots.txt"]
+    assert min(place.gaps()) >= 0.4
+
+
+# --- timeouts -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["requests", "httpx", "urllib3"])
+def test_the_wait_for_a_turn_counts_in_no_timeout(
+    site: Start, store: MemoryStore, name: str
+) -> None:
+    place = site("User-agent: *\nCrawl-delay: 0.6\n")
+    with (
+        PoliteSession(ua=UA, store=store) as session,
+        httpx.Client(transport=PoliteTransport(ua=UA, store=store), timeout=0.3) as client,
+        PolitePoolManager(ua=UA, store=store, timeout=0.3) as manager,
+    ):
+        gets: dict[str, Callable[[str], Any]] = {
+            "requests": lambda url: session.get(url, timeout=0.3),
+            "httpx": client.get,
+            "urllib3": lambda url: manager.request("GET", url, retries=False),
+        }
+        gets[name](place.url("/page"))
+    assert min(place.gaps()) >= 0.6
 
 
 # --- bodies, both ways ----------------------------------------------------------------------

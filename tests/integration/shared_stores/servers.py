@@ -14,6 +14,8 @@ from typing import Any, Self
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from polite_transport import RedisStore, SQLiteStore
 from polite_transport.stores.shared import SharedStore
@@ -42,7 +44,8 @@ class RedisServer:
 
     @property
     def client(self) -> "redis.Redis":
-        return redis.Redis(port=self.port)
+        # Told not to retry, which it does for seconds by itself.
+        return redis.Redis(port=self.port, retry=Retry(NoBackoff(), 0))
 
     def start(self) -> Self:
         program = shutil.which("redis-server")

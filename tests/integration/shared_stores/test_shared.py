@@ -182,19 +182,18 @@ def test_requests_that_are_bound_to_nothing_do_not_ask_each_time(
 
 
 def test_a_store_that_nobody_has_any_more_stops_listening(tmp_path: Path) -> None:
+    others = set(threading.enumerate())
     store = SQLiteStore(tmp_path / "store.sqlite", lease=0.3)
     seat = Seat("example.org", 0.0, 60.0, alone=True)
     store.acquire(seat)
     store.release(seat, sent=True)
-    before = {each for each in threading.enumerate() if each.name == "polite_transport store"}
-    assert before
+    (listener,) = set(threading.enumerate()) - others
     gone = weakref.ref(store)
     del store
     gc.collect()
     assert gone() is None
-    for each in before:
-        each.join(timeout=10.0)
-    assert not any(each.is_alive() for each in before)
+    listener.join(timeout=10.0)
+    assert not listener.is_alive()
 
 
 def test_what_the_store_missed_while_it_was_away_is_told_when_it_is_back(
