@@ -273,7 +273,7 @@ def test_a_program_ends_as_under_python(tmp_path: Path, program: list[str]) -> N
         script = f"import os\nos.kill(os.getpid(), {int(number)})\n"
         (tmp_path / f"{name}.py").write_text(script)
     bare = python(*program, cwd=tmp_path)
-    done = polite("run", "--ua", UA, *program, cwd=tmp_path)
+    done = polite("run", "--ua", UA, *program, cwd=tmp_path, TMPDIR=str(tmp_path))
     assert bare.returncode != 0
     assert (done.returncode, done.stderr) == (bare.returncode, bare.stderr)
 
