@@ -29,6 +29,7 @@ class Visitor:
     policy: how polite to be.
     store: where turns and copies live.
     hosts: only these are checked and paced; None = all.
+    via: the way to the sites, as ``way`` gives it.
 
     Raises ValueError for a User-Agent that no header can carry, or that does not hold the
     policy's product token.
@@ -38,6 +39,7 @@ class Visitor:
     policy: Policy = field(default_factory=Policy)
     store: Store = field(default_factory=process_store)
     hosts: Collection[str] | None = None
+    via: str = ""
 
     def __post_init__(self) -> None:
         if self.user_agent is not None:
@@ -76,7 +78,8 @@ class Visitor:
             if own is None:
                 return _unchecked(method, where.url, sent, Reason.EXEMPT)
             policy = own
-        return Call(where, method, sent, _identify(sent, policy.product_token), policy)
+        token = _identify(sent, policy.product_token)
+        return Call(where, method, sent, token, policy, self.via)
 
 
 def visitor(
@@ -86,17 +89,33 @@ def visitor(
     *,
     hosts: Collection[str] | None = None,
     exempt_hosts: Collection[str] = (),
+    via: str = "",
 ) -> Visitor:
     """Return the visitor that a client's options make.
 
     store: None = this process's own, or what the environment's POLITE_STORE names.
     hosts, exempt_hosts: as for ``install``; named as in ``Policy.exempt_hosts``.
+    via: as ``way`` gives it.
     """
     policy = policy or Policy()
     if exempt_hosts:
         policy = replace(policy, exempt_hosts=(*policy.exempt_hosts, *exempt_hosts))
     meant = None if hosts is None else Policy(exempt_hosts=hosts).exempt_hosts  # checked there
-    return Visitor(ua, policy, process_store() if store is None else store, meant)
+    return Visitor(ua, policy, process_store() if store is None else store, meant, via)
+
+
+def way(*, verified: bool, proxy: str | None) -> str:
+    """Name the way to a site where not everyone should rely on what comes along it.
+
+    verified: whether TLS certificates are checked. proxy: URL of one that is gone through.
+
+    A copy of robots.txt that was read on one way is not handed to those who go another.
+    """
+    named = "" if verified else "unverified "
+    if proxy:
+        # Its password stays out of shared stores.
+        named += f"proxy {proxy.partition('://')[2].rpartition('@')[2] or proxy}"
+    return named.strip()
 
 
 def _unchecked(method: str, url: str, user_agent: str, reason: Reason) -> Decision:

@@ -5,7 +5,7 @@ No lock is held over a wait, and none is taken where a host's requests are bound
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from polite_transport.pacing.retry_after import backoff
@@ -54,18 +54,19 @@ class Turns:
             return NOW
         with self._lock:
             host = self._hosts.get(seat.host) or self._add(seat.host, now)
-            if self._passes(host, seat, now):
-                return NOW
             woken = self._end_overdue(host, now)
-            if host.holder is None:
-                host.holder = seat
-                seat.held = True
-            if host.holder is seat:
-                turn = self._granted(host, seat, now)
+            if self._passes(host, seat, now):
+                turn = NOW
             else:
-                turn = self._queued(host, host.holder, seat, now)
-        if woken is not seat:
-            self._wake(woken)
+                if host.holder is None:
+                    host.holder = seat
+                    seat.held = True
+                if host.holder is seat:
+                    turn = self._granted(host, seat, now)
+                else:
+                    turn = self._queued(host, host.holder, seat, now)
+        if woken:
+            self._wake([each for each in woken if each is not seat])
         return turn
 
     def _passes(self, host: Host, seat: Seat, now: float) -> bool:
@@ -109,49 +110,58 @@ class Turns:
             queue.backlog += seat.delay
             seat.queued = True
             seat.ready = False
+            seat.wake = None  # what an earlier wait has left there would be called in vain
         # At the least: the holder starts when it may, and everyone before us keeps a delay. (Asked
         # again from the middle of the queue this would count those behind; the flow does not.)
         ahead = holder.delay + queue.backlog - seat.delay
         wait = max(host.start(holder.delay) - now, 0.0) + ahead
         return Turn(False, wait, max(host.floor - now, 0.0), max(holder.until - now, 0.0))
 
-    def _end_overdue(self, host: Host, now: float) -> Seat | None:
+    def _end_overdue(self, host: Host, now: float) -> Collection[Seat]:
         """Take the turn from a holder that has had it for too long, or whose loop is closed."""
         holder = host.holder
         if holder is None or (now < holder.until and not holder.is_gone):
-            return None
+            return ()
         host.last = now
         host.delay = holder.delay
         host.floor = max(host.floor, now + unanswered_pause(holder.delay))
         return self._hand_on(host, now)
 
-    def _hand_on(self, host: Host, now: float) -> Seat | None:
-        """Give the turn to the next in the queue; return it, to be woken outside the lock."""
+    def _hand_on(self, host: Host, now: float) -> Collection[Seat]:
+        """Give the turn to the next in the queue; return who is to be woken outside the lock."""
         if host.holder is not None:
             host.holder.held = False
             host.holder = None
-        if not host.queue:
+        queue = host.queue
+        if not queue:
             host.queue = None
-            return None
-        seat = host.queue.popleft()
-        host.queue.backlog -= seat.delay
+            return ()
+        if host.start(0.0) <= now and not any(each.delay or each.alone for each in queue):
+            # They are bound to nothing and stood behind someone who was, or behind a pause. That
+            # is over: one after the other they would never again go side by side.
+            host.queue = None
+            for each in queue:
+                each.queued = False
+                each.ready = True
+            return queue
+        seat = queue.popleft()
+        queue.backlog -= seat.delay
         host.holder = seat
         seat.queued = False
         seat.held = True
         seat.until = max(now, host.start(seat.delay)) + seat.limit
         seat.ready = True
-        return seat
+        return (seat,)
 
-    def _wake(self, seat: Seat | None) -> None:
-        while seat is not None and seat.wake is not None:
-            try:
-                seat.wake()
-            except RuntimeError:  # its event loop is closed: the one behind it is next
+    def _wake(self, woken: Collection[Seat]) -> None:
+        while woken:
+            gone = [seat for seat in woken if not _woken(seat)]
+            woken = ()
+            for seat in gone:  # their event loops are closed: the one behind them is next
                 with self._lock:
                     host = self._hosts[seat.host]
-                    seat = self._hand_on(host, self._clock()) if host.holder is seat else None
-            else:
-                return
+                    if host.holder is seat:
+                        woken = self._hand_on(host, self._clock())
 
     def renew(self, seat: Seat) -> None:
         """See ``Store.renew``."""
@@ -172,7 +182,7 @@ class Turns:
             return
         with self._lock:
             self._push(host, seat, now, push, overloaded)
-            woken = None
+            woken: Collection[Seat] = ()
             if host.holder is seat:
                 if sent:
                     host.last = now
@@ -228,3 +238,13 @@ class Turns:
                 host.last = now
                 host.delay = host.holder.delay
             host.holder = host.queue = None
+
+
+def _woken(seat: Seat) -> bool:
+    """Wake a seat; return whether it is still there."""
+    try:
+        if seat.wake is not None:
+            seat.wake()
+    except RuntimeError:
+        return False
+    return True

@@ -399,3 +399,21 @@ def test_robots_txt_goes_through_the_pages_proxy(
         session.get("http://site.example/page")
     assert proxy.targets() == [robots, "http://site.example/page"] * 4
     assert direct.targets() == ["/robots.txt", "/page"]
+
+
+def test_a_copy_read_without_verification_or_through_a_proxy_is_not_handed_to_others(
+    site: Start, store: MemoryStore, authority: tuple[str, tuple[str, str]]
+) -> None:
+    ca, certificate = authority
+    place = site(ROBOTS, tls=certificate)
+    verified = ssl.create_default_context(cafile=ca)
+    with PoliteSession(ua=UA, store=store) as session, pytest.warns(match="Unverified"):
+        session.get(place.url("/1"), verify=False)
+    with PoliteSession(ua=UA, store=store) as session:
+        session.get(place.url("/2"), verify=ca)
+    with httpx.Client(transport=PoliteTransport(ua=UA, store=store, verify=verified)) as client:
+        client.get(place.url("/3"))
+    with httpx.Client(transport=PoliteTransport(ua=UA, store=store, verify=False)) as client:
+        client.get(place.url("/4"))
+    # One for those who verify, one for those who do not.
+    assert place.targets() == ["/robots.txt", "/1", "/robots.txt", "/2", "/3", "/4"]

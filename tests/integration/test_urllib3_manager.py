@@ -18,6 +18,7 @@ from polite_transport import (
     PolitePoolManager,
     RobotsUnreachable,
     WaitTooLong,
+    politely,
 )
 from polite_transport.decision import Reason
 from polite_transport.testing import Answer, Site
@@ -221,10 +222,12 @@ def test_nothing_of_the_script_goes_to_robots_txt(site: Start, store: MemoryStor
 # --- what stays as it was -------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("make", [PolitePoolManager, urllib3.PoolManager])
 def test_pools_taken_from_the_manager_are_as_polite_as_it_is(
-    site: Start, manager: PolitePoolManager
+    site: Start, store: MemoryStore, make: type[urllib3.PoolManager]
 ) -> None:
     place = site(ROBOTS)
+    manager = politely(make(), ua=UA, store=store)
     pool = manager.connection_from_url(place.origin)
     response: Any = pool.request("GET", "/drop?fails=1", retries=2)
     assert (response.status, response.polite.user_agent) == (200, UA)
@@ -234,6 +237,7 @@ def test_pools_taken_from_the_manager_are_as_polite_as_it_is(
             pool.request("GET", path)
     in_turn(place, *["/drop?fails=1"] * 2, "/page", "/redirect?to=/private")
     assert {each.headers["user-agent"] for each in place.log} == {UA}
+    manager.clear()
 
 
 def test_options_of_the_pool_manager(site: Start, store: MemoryStore) -> None:

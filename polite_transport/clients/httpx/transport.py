@@ -20,7 +20,7 @@ from polite_transport.clients.httpx.sending import (
 from polite_transport.decision import Decision
 from polite_transport.policy import Policy
 from polite_transport.stores.base import Store
-from polite_transport.visitor import visitor
+from polite_transport.visitor import visitor, way
 
 
 class TransportOptions(TypedDict, total=False):
@@ -57,6 +57,15 @@ def _with_proxy(options: TransportOptions, proxy: str) -> TransportOptions:
     return proxied
 
 
+def _way(options: TransportOptions) -> str:
+    verify, proxy = options.get("verify", True), options.get("proxy")
+    unverified = verify is False or (
+        isinstance(verify, ssl.SSLContext) and verify.verify_mode is ssl.CERT_NONE
+    )
+    url = proxy.url if isinstance(proxy, httpx.Proxy) else proxy
+    return way(verified=not unverified, proxy=None if url is None else str(url))
+
+
 def _trusts_env(options: TransportOptions) -> bool:
     """Whether a client with these options would go through the environment's proxies."""
     return options.get("trust_env", True) and not (options.get("proxy") or options.get("uds"))
@@ -88,7 +97,7 @@ class PoliteTransport(httpx.BaseTransport):
         store: Store | None = None,
         **options: Unpack[TransportOptions],
     ) -> None:
-        self.visitor = visitor(ua, policy, store)
+        self.visitor = visitor(ua, policy, store, via=_way(options))
         if transport is not None:
             _refuse_both(options)
             refuse_wrapper(transport, "PoliteTransport")
@@ -150,7 +159,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         store: Store | None = None,
         **options: Unpack[TransportOptions],
     ) -> None:
-        self.visitor = visitor(ua, policy, store)
+        self.visitor = visitor(ua, policy, store, via=_way(options))
         if transport is not None:
             _refuse_both(options)
             refuse_wrapper(transport, "AsyncPoliteTransport")

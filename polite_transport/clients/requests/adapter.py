@@ -11,6 +11,7 @@ from typing import Any
 import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.models import PreparedRequest, Response
+from requests.utils import select_proxy
 from urllib3 import ProxyManager
 from urllib3.util import SKIP_HEADER
 
@@ -24,7 +25,7 @@ from polite_transport.flow import UNANSWERED, Attempt, Call
 from polite_transport.in_hand import IN_HAND, decided, is_in_hand, say_replaced, send_checked
 from polite_transport.policy import Policy
 from polite_transport.stores.base import Store
-from polite_transport.visitor import Visitor, visitor
+from polite_transport.visitor import Visitor, visitor, way
 
 
 class _Checking(BaseAdapter):
@@ -38,6 +39,7 @@ class _Checking(BaseAdapter):
         call = _call(self.visitor, request)
         if isinstance(call, Decision):
             return call
+        call.via = _way(request, settings)
         store = self.visitor.store
         get = partial(get_robots, send, call, settings, store)
         return decided(call, store, get, partial(native_for, request))
@@ -175,10 +177,17 @@ def send_politely(
         return with_decision(send(request, **settings), call, 0.0)
     if is_in_hand(call):
         return send(request, **settings)
+    call.via = _way(request, settings)
     get = partial(get_robots, send, call, settings, who.store)
     native = partial(native_for, request)
     response = send_checked(call, who.store, get, partial(send, request, **settings), native)
     return with_decision(response, call.decision, call.waited)
+
+
+def _way(request: PreparedRequest, settings: dict[str, Any]) -> str:
+    proxies = settings.get("proxies")
+    proxy = select_proxy(str(request.url), proxies) if proxies else None
+    return way(verified=settings.get("verify") is not False, proxy=proxy)
 
 
 def polite_adapter(adapter: BaseAdapter, who: Visitor, *, anew: bool = False) -> BaseAdapter:

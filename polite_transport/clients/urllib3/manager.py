@@ -1,5 +1,6 @@
 """``PolitePoolManager``: a urllib3 pool manager that checks every redirect hop."""
 
+import ssl
 from functools import cache, partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from polite_transport.in_hand import decided, is_in_hand, send_checked
 from polite_transport.policy import Policy
 from polite_transport.robots.access import Reply
 from polite_transport.stores.base import Store
-from polite_transport.visitor import Visitor, visitor
+from polite_transport.visitor import Visitor, visitor, way
 
 
 class PoliteManaging(PoolManager):
@@ -42,6 +43,7 @@ class PoliteManaging(PoolManager):
             return with_decision(send(), call)
         if is_in_hand(call):
             return send()
+        call.via = self._way()
         response = send_checked(call, self.visitor.store, self._getting(call, kw), send, native)
         return with_decision(response, call.decision)
 
@@ -63,7 +65,13 @@ class PoliteManaging(PoolManager):
         call = self.visitor.call(method, url, sent)
         if isinstance(call, Decision):
             return call
+        call.via = self._way()
         return decided(call, self.visitor.store, self._getting(call, {}), native)
+
+    def _way(self) -> str:
+        proxy = None if self.proxy is None else self.proxy.url
+        unverified = self.connection_pool_kw.get("cert_reqs") in ("CERT_NONE", ssl.CERT_NONE)
+        return way(verified=not unverified, proxy=proxy)
 
     def _getting(self, call: Call, kw: dict[str, Any]) -> partial[Reply]:
         own = self.connection_pool_kw

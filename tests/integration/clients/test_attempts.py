@@ -95,7 +95,7 @@ def test_a_wait_between_retries_holds_nobody_else_back(site: Start, store: Memor
 def test_a_connection_that_the_site_closed_during_the_wait_is_not_used(
     site: Start, visit: Visit
 ) -> None:
-    place = site("User-agent: *\nCrawl-delay: 0.2\n", idle_timeout=0.05)
+    place = site("User-agent: *\nCrawl-delay: 0.15\n", idle_timeout=0.05)
     client = visit()
     for number in range(3):
         assert client.get(place.url(f"/{number}")).status == 200
@@ -143,7 +143,7 @@ async def test_both_legs_of_digest_authentication_in_a_task(
 
 
 def test_after_an_attempt_without_an_answer_come_two_delays(site: Start, visit: Visit) -> None:
-    delay = 0.15
+    delay = 0.1
     place = site(f"User-agent: *\nCrawl-delay: {delay}\n")
     client = visit()
     failing = (("/slow?headers=5", 0.05), ("/drop", 5.0))
@@ -152,11 +152,12 @@ def test_after_an_attempt_without_an_answer_come_two_delays(site: Start, visit: 
             client.get(place.url(path), timeout=timeout)
     client.get(place.url("/next"))
     assert len(place.log) == 4
-    # One delay after the end of the attempt would be a fifth of a second.
+    # One delay after the end of the attempt would be 0.15 s.
     assert min(place.gaps()[1:]) >= delay
     assert min(place.gaps()[2:]) >= 2 * delay
 
 
+@pytest.mark.parametrize("visit", ["requests", "trio"], indirect=True)
 def test_a_refused_connection_costs_one_delay_and_no_more(site: Start, visit: Visit) -> None:
     place = site(f"User-agent: *\nCrawl-delay: {DELAY}\n")
     client = visit(on_unreachable="allow", min_delay=DELAY)

@@ -25,7 +25,7 @@ GZIP, DEFLATE = {"Content-Encoding": "gzip"}, {"Content-Encoding": "deflate"}
 
 
 def test_concurrent_first_requests_make_one_fetch(site: Start, visit: Visit) -> None:
-    place = site(Answer(body=FORBIDS, delay=0.3))
+    place = site(Answer(body=FORBIDS, delay=0.2))
     visit().get_all(place.url(f"/{number}?q={number}") for number in range(8))
     assert place.targets()[0] == "/robots.txt"
     assert place.targets().count("/robots.txt") == 1
@@ -115,7 +115,7 @@ def test_a_dripping_body_has_its_time_and_no_more(
     size = pieces[0] * 100
     place = site(Answer(body=b"#" * size, drip=pieces, headers={"Retry-After": "600"}))
     with pytest.raises(RobotsUnreachable):
-        visit(robots_timeout=0.3).get(place.url("/page"))
+        visit(robots_timeout=0.2).get(place.url("/page"))
     assert place.targets() == ["/robots.txt"]
     assert place.sent("/robots.txt") < size
 
@@ -156,10 +156,10 @@ def test_a_changed_file_counts_from_the_end_of_the_old_one_s_life(
     changed = Answer(body=ALL, headers={"Last-Modified": "Tue, 01 Sep 2026 10:00:00 GMT"})
     down = Answer(status=503, headers=LATER)
     place = site([first, first, changed, down])
-    client = visit(robots_ttl=0.3)
+    client = visit(robots_ttl=0.15)
 
     def at_its_end(outcome: type[Exception] | None) -> None:
-        time.sleep(0.35)
+        time.sleep(0.2)
         if outcome is None:
             assert client.get(place.url("/page")).status == 200
         else:
@@ -180,11 +180,11 @@ def test_a_changed_file_counts_from_the_end_of_the_old_one_s_life(
 def test_a_request_that_outlives_its_copy_in_the_queue_is_checked_again(
     site: Start, visit: Visit
 ) -> None:
-    place = site([b"User-agent: *\nCrawl-delay: 0.4\n", ALL])
+    place = site([b"User-agent: *\nCrawl-delay: 0.2\n", ALL])
     with pytest.raises(DisallowedByRobots):
-        visit(robots_ttl=0.2).get(place.url("/page"))
+        visit(robots_ttl=0.1).get(place.url("/page"))
     assert place.targets() == ["/robots.txt", "/robots.txt"]
-    assert min(place.gaps()) >= 0.4
+    assert min(place.gaps()) >= 0.2
 
 
 def test_many_clients_and_policies_share_one_copy(

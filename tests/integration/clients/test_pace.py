@@ -217,7 +217,7 @@ def test_pace_from_body_waits_for_the_end_of_every_kind_of_body(site: Start, vis
     place = site(ROBOTS, addresses=(*kinds, dripping))
     for host, answer in kinds.items():
         place.serve("/page", answer, host=host)
-    place.serve("/page", Answer(body=b"x" * 10, drip=(1, 0.03)), host=dripping)
+    place.serve("/page", Answer(body=b"x" * 10, drip=(1, 0.02)), host=dripping)
     client = visit(pace_from="body", turn_limit=20)
     seen = client.get_all(place.url("/page", host) for host in place.addresses for _ in range(3))
     assert [each.body for each in seen[:9]] == [content] * 9
@@ -226,6 +226,6 @@ def test_pace_from_body_waits_for_the_end_of_every_kind_of_body(site: Start, vis
     gaps = place.gaps()
     assert len(place.log) == 7 * 4 + 2
     assert min(gaps) >= DELAY
-    assert min(place.gaps(dripping)[1:]) >= 0.3 + DELAY
+    assert min(place.gaps(dripping)[1:]) >= 0.2 + DELAY
     # Nobody waited for the limit of a turn that was never given back.
     assert max(gaps) < 15

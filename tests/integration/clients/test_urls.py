@@ -10,7 +10,7 @@ import pytest
 from polite_transport import DisallowedByRobots
 from polite_transport.testing import Answer, Site
 
-from .faces import Visitor
+from .faces import TLS, Visitor
 from .test_answers import BARE
 
 DELAY = 0.02
@@ -129,7 +129,7 @@ def test_endless_redirects_end_as_they_always_did(site: Start, visit: Visit) -> 
     place.serve("/round", Answer(status=302, headers={"Location": url}))
     with pytest.raises(client.native) as polite:
         client.get(url)
-    follow = partial(httpx.get, follow_redirects=True)
+    follow = partial(httpx.get, follow_redirects=True, verify=TLS)
     with pytest.raises(client.native) as bare:
         (follow(url, timeout=10) if client.name == "httpx" else BARE[client.name](url, 10))
     assert type(polite.value) is type(bare.value)
