@@ -37,7 +37,7 @@ def session(store: MemoryStore, **policy: object) -> PoliteSession:
 
 
 def test_without_a_delay_nothing_is_serialised(site: Start, store: MemoryStore) -> None:
-    place = site(OPEN, think=0.5)
+    place = site(OPEN, think=1.0)
     with session(store) as client:
         client.get(place.url("/warm"))
         started = time.monotonic()
@@ -49,8 +49,8 @@ def test_without_a_delay_nothing_is_serialised(site: Start, store: MemoryStore) 
             thread.start()
         for thread in threads:
             thread.join()
-    # Eight pages of half a second, one after the other, would take four.
-    assert time.monotonic() - started < 2.0
+    # Eight pages of a second each, one after the other, would take eight.
+    assert time.monotonic() - started < 5.0
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_without_a_usable_time_we_back_off_by_ourselves(
     gaps = place.gaps()[1:]
     assert gaps[0] >= 1.0
     assert gaps[1] >= 2.0
-    assert gaps[2] < 1.0
+    assert gaps[2] < 3.0  # a third pause would be four seconds
 
 
 @pytest.mark.parametrize("value", ["3600", "9999999999", "9" * 400])
@@ -167,7 +167,7 @@ def test_a_turn_too_far_away_is_told_at_once(site: Start, store: MemoryStore) ->
         started = time.monotonic()
         with pytest.raises(WaitTooLong, match=r"max_wait=1"):
             client.get(place.url("/page"))
-        assert time.monotonic() - started < 1.0
+        assert time.monotonic() - started < 4.0  # its turn is five seconds away
 
 
 def test_an_attempt_without_an_answer_is_followed_by_two_delays(
@@ -199,17 +199,17 @@ def test_retries_and_redirects_each_take_a_turn(site: Start, store: MemoryStore)
 
 
 def test_the_wait_counts_neither_as_timeout_nor_as_elapsed(site: Start, store: MemoryStore) -> None:
-    place = site("User-agent: *\nCrawl-delay: 0.6\n")
+    place = site("User-agent: *\nCrawl-delay: 1.5\n")
     with session(store) as client:
         for _ in range(2):
-            response = client.get(place.url("/page"), timeout=0.5)
-        assert response.elapsed.total_seconds() < 0.5
-        assert response.polite.waited > 0.5  # type: ignore[attr-defined]
+            response = client.get(place.url("/page"), timeout=1.2)
+        assert response.elapsed.total_seconds() < 1.2
+        assert response.polite.waited > 1.2  # type: ignore[attr-defined]
     transport = PoliteTransport(ua=UA, store=store)
-    with httpx.Client(transport=transport, timeout=0.5) as other:
+    with httpx.Client(transport=transport, timeout=1.2) as other:
         answer = other.get(place.url("/page"))
-        assert answer.elapsed.total_seconds() < 0.5
-        assert answer.extensions["polite"].waited > 0.3
+        assert answer.elapsed.total_seconds() < 1.2
+        assert answer.extensions["polite"].waited > 1.2
 
 
 def test_a_stalled_site_without_a_timeout_blocks_nobody_for_ever(
@@ -242,7 +242,7 @@ async def test_cancelled_waiters_give_their_places_away(site: Start, store: Memo
                     tasks.start_soon(client.get, place.url(f"/cancelled/{number}"))
         started = time.monotonic()
         await client.get(place.url("/next"))
-    assert time.monotonic() - started < 4 * DELAY
+    assert time.monotonic() - started < 10  # a place that is kept is kept for a minute
     assert place.targets() == ["/robots.txt", "/warm", "/next"]
     assert min(place.gaps()) >= DELAY
 
