@@ -87,7 +87,9 @@ def _fetch(call: Call, last: Copy | None) -> Flow[Copy | Reply]:
     now = yield from Now()
     if isinstance(outcome, Reply) and last is not None and last.speaks_for_outage(now):
         # Nothing was learnt, so that nothing is published anew: the next request asks again.
-        return replace(last, expires_at=now, note="it does not answer; the copy held before counts")
+        outcome = replace(
+            last, expires_at=now, note="it does not answer; the copy held before counts"
+        )
     return _told(outcome)
 
 

@@ -80,7 +80,11 @@ def enter(call: Call) -> Flow[None]:
     yield from _wait_for_window(call)
     yield from _take(call)
     if call.copy is not None and (call.waited or call.attempts):
-        now = yield from Now()
+        try:
+            now = yield from Now()
+        except BaseException:
+            yield from leave(call, NOT_SENT)
+            raise
         if now >= call.recheck_at:
             yield from leave(call, NOT_SENT)
             yield from check(call)

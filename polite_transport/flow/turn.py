@@ -74,11 +74,14 @@ def say_wait(host: str, wait: float, why: str) -> None:
 
 
 def end_turn(seat: Seat, attempt: Attempt) -> Flow[None]:
-    """Give one turn back, with what its response asks of the whole host."""
-    if not attempt.arrived:
-        yield from Release(seat, sent=True, push=unanswered_pause(seat.delay))
-    else:
-        push, overloaded = yield from _asked(attempt)
+    """Give one turn back, with what its response asks of the whole host; whatever interrupts."""
+    push, overloaded = 0.0, None
+    try:
+        if attempt.arrived:
+            push, overloaded = yield from _asked(attempt)
+        else:
+            push = unanswered_pause(seat.delay)
+    finally:
         yield from Release(seat, sent=attempt.sent, push=push, overloaded=overloaded)
 
 

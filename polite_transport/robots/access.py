@@ -164,7 +164,7 @@ def read_copy(
     )
     if reply.status == 304 and last is not None and last.conditional_headers:
         # The old file, new from now on.
-        return replace(last, fetched_at=now, expires_at=fresh.expires_at, failures=0)
+        return replace(last, fetched_at=now, expires_at=fresh.expires_at, failures=0, note=None)
     if endless:
         note = f"it redirects in a loop, or more than {MOST_HOPS} times"
         return replace(fresh, access=Access.UNAVAILABLE, note=note)

@@ -26,7 +26,7 @@ def next_hop(here: Target, location: str | None, allowed: Literal["follow", "sam
     if not location:
         raise BadRedirect("a redirect without a Location")
     try:
-        there = target(urljoin(here.url, location))
+        there = target(_absolute(here, location))
     except (InvalidURL, ValueError):
         there = None
     if there is None:
@@ -36,6 +36,19 @@ def next_hop(here: Target, location: str | None, allowed: Literal["follow", "sam
     if allowed == "same-host" and not _same_host(here, there):
         raise BadRedirect(f"a redirect to {there.url}; the policy stays on the same host")
     return there
+
+
+def _absolute(here: Target, location: str) -> str:
+    """Return a Location as an absolute URL.
+
+    urljoin takes one that has lost its host, such as ``http://``, for a way of saying ``here``.
+    """
+    scheme = here.url.partition(":")[0]
+    if location.startswith("//"):
+        return f"{scheme}:{location}"
+    if location.lower().startswith(("http:", "https:")):
+        return location
+    return urljoin(here.url, location)
 
 
 def _same_host(here: Target, there: Target) -> bool:

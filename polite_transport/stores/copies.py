@@ -12,8 +12,8 @@ from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter, Wai
 # A fetch waits for its turn (Policy.max_delay) and then takes Policy.robots_timeout a hop, twice.
 CLAIM_LIFE = 480.0
 # What a copy takes beside its bytes, and how often those again once they are parsed; measured.
-COPY_OVERHEAD = 1_500
-PARSED_FACTOR = 4
+COPY_OVERHEAD = 5_000
+PARSED_FACTOR = 6
 
 
 @dataclass(slots=True)

@@ -136,19 +136,3 @@ def test_a_thousand_hosts_keep_their_own_delays(
         assert place.targets(host) == ["/robots.txt", "/0", "/1"]
     # Side by side: one host after the other would take 2,000 delays.
     assert log[-1].time - log[0].time < 100 * delay
-
-
-def test_a_refusal_is_what_an_unchanged_script_catches(
-    site: Callable[..., Site], store: MemoryStore
-) -> None:
-    place = site(ROBOTS)
-    with PoliteSession(ua=UA, store=store) as session:
-        try:
-            session.get(place.url("/private/1"))
-        except requests.RequestException as error:
-            caught: Exception = error
-    assert isinstance(caught, DisallowedByRobots)
-    assert caught.decision.rule is not None
-    assert (caught.decision.rule.pattern, caught.decision.rule.line) == ("/private", 2)
-    assert "line 2" in str(caught)
-    assert place.targets() == ["/robots.txt"]

@@ -7,6 +7,7 @@ instant in the order in which it was begun, so that a world that went wrong goes
 import heapq
 import itertools
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from polite_transport.steps import (
     Acquire,
     Claim,
     Fetch,
+    Now,
     Publish,
     Release,
     Sleep,
@@ -98,6 +100,8 @@ class Line:
     retry_after: float = 0.0
     call: Call | None = None
     copy: Copy | None = None
+    checked_again: bool = False
+    unread: bool = False  # its client was interrupted before it could do what the answer asks
 
     @property
     def is_robots(self) -> bool:
@@ -113,16 +117,43 @@ class Line:
 class Party:
     """Someone who visits; cancelled at a step or at a time, or left behind by its event loop."""
 
-    task: Task
+    visitor: Visitor
+    url: str
+    exchanges: list[Exchange]
     cancel_at_step: int | None = None
     vanish_at_step: int | None = None
+    hesitates: bool = False  # between any two steps of it others may go on, as between threads
     steps: int = 0
+    checks: int = 0  # since it was last on the wire
     expected: int = 0  # the number of the event that resumes it; all others are out of date
     line: Line | None = None
-    calls: Call | None = None
+    last_line: Line | None = None
     ended: bool = False
     vanished: bool = False
     outcome: str = ""
+
+    def __post_init__(self) -> None:
+        call = self.visitor.call("GET", self.url, UA)
+        assert isinstance(call, Call)
+        self.call = call
+        self.task = self._visit()
+
+    def _visit(self) -> Task:
+        """What a client does with one request, over as many attempts as its retries make."""
+        call = self.call
+        try:
+            yield from check(call)
+            for exchange in self.exchanges:
+                yield from enter(call)
+                try:
+                    attempt = yield Page(call, exchange)
+                except BaseException:
+                    yield from leave(call, UNANSWERED)
+                    raise
+                yield from leave(call, attempt)
+            self.outcome = "sent"
+        except (PoliteError, NoAnswer) as error:
+            self.outcome = type(error).__name__
 
 
 @dataclass(eq=False)
@@ -151,6 +182,7 @@ class World:
         self.parties: list[Party] = []
         self.seats: dict[Seat, Seated] = {}
         self.fetching: dict[str, Party] = {}
+        self.read: dict[str, tuple[int | None, float]] = {}
         self.good_until: dict[str, float] = {}
         self.known_delay: dict[str, float] = {}
         self.releases: dict[str, int] = {}
@@ -210,14 +242,29 @@ class World:
             elif not party.vanished:
                 self._begin(party, step)
             if party.vanished:
+                _bury(party)
                 return
             if party.cancel_at_step == party.steps:
                 if party.line is not None:
                     party.line.ended = self.now
+                elif isinstance(step, Now) and party.last_line is not None:
+                    party.last_line.unread = True
                 party.expected = -1
                 throw, answer = True, Cancelled()
             elif not isinstance(step, StoreStep):
                 return
+            elif party.hesitates:
+                self._later(party, 0.0, lambda it=answer: it)  # type: ignore[misc]
+                return
+
+    def _later(self, party: Party, seconds: float, answer: Callable[[], Any]) -> None:
+        """Let a party go on after so many seconds, unless something else makes it go on before."""
+
+        def act() -> None:
+            if party.expected == number and not party.vanished:
+                self._go_on(party, answer())
+
+        party.expected = number = self.at(seconds, act)
 
     def _forget_fetch(self, party: Party) -> None:
         for origin, other in list(self.fetching.items()):
@@ -229,6 +276,8 @@ class World:
     def _perform(self, party: Party, step: StoreStep[Any]) -> Any:
         if isinstance(step, Acquire | Claim):
             step.waiter.ended = lambda: party.vanished
+        if isinstance(step, Claim) and not step.waiter.ready:
+            party.checks += 1
         if isinstance(step, Release) and step.seat in self.seats:
             self.releases[step.seat.host] = self.releases.get(step.seat.host, 0) + 1
         if isinstance(step, Publish) and isinstance(step.outcome, Copy):
@@ -238,11 +287,16 @@ class World:
         elif isinstance(step, Publish):
             self._forget_fetch(party)
         answer = step.perform(self.store)
+        if isinstance(step, Claim) and isinstance(answer, Copy) and step.waiter.outcome is None:
+            assert WALL + self.now < answer.expires_at, "a copy counts beyond its life"
         if isinstance(step, Acquire):
             self._asked(step.waiter, answer.granted and not answer.wait)
         return answer
 
     def _published(self, origin: str, copy: Copy) -> None:
+        status, until = self.read[origin]
+        if status in (200, 304, 404):
+            self.good_until[origin] = until
         if copy.access is Access.FILE:
             self.known_delay[origin] = crawl_delay(copy.body)
         else:
@@ -261,32 +315,24 @@ class World:
 
     def _begin(self, party: Party, step: object) -> None:
         began = self.now
-
-        def resume_at(seconds: float, answer: Callable[[], Any]) -> None:
-            def act() -> None:
-                if party.expected == number and not party.vanished:
-                    self._go_on(party, answer())
-
-            party.expected = number = self.at(seconds, act)
-
         if isinstance(step, Sleep):
-            resume_at(step.seconds, lambda: self.now - began)
+            self._later(party, step.seconds, lambda: self.now - began)
         elif isinstance(step, Wait):
-            self._wait(party, step, resume_at)
+            self._wait(party, step)
         elif isinstance(step, Fetch):
-            self._fetch(party, step, resume_at)
+            self._fetch(party, step)
         elif isinstance(step, Page):
-            self._visit(party, step, resume_at)
+            self._visit(party, step)
         else:
             raise TypeError(step)
 
-    def _wait(self, party: Party, step: Wait, resume_at: Callable[..., None]) -> None:
+    def _wait(self, party: Party, step: Wait) -> None:
         began = self.now
 
         def wake() -> None:
             if party.vanished:
                 raise RuntimeError("the event loop is closed")
-            resume_at(0.0, lambda: self.now - began)
+            self._later(party, 0.0, lambda: self.now - began)
 
         def time_is_up() -> float:
             if not step.waiter.ready:
@@ -297,22 +343,20 @@ class World:
         if step.waiter.ready:
             wake()
         else:
-            resume_at(step.seconds, time_is_up)
+            self._later(party, step.seconds, time_is_up)
 
     def _send(self, party: Party, line: Line, to_arrival: float) -> None:
         self.lines.append(line)
-        party.line = line
+        party.line = party.last_line = line
 
         def arrive() -> None:
             line.arrived = self.now
 
         self.at(to_arrival, arrive)
 
-    def _fetch(self, party: Party, step: Fetch, resume_at: Callable[..., None]) -> None:
-        where, call = step.target, party.calls
-        assert call is not None
+    def _fetch(self, party: Party, step: Fetch) -> None:
+        where, call = step.target, party.call
         origin = call.target.origin
-        first = where.url == f"{origin}/robots.txt"
         assert self.fetching.get(origin, party) is party, "two fetch one robots.txt at once"
         if origin not in self.fetching:
             assert self.now >= self.good_until.get(origin, 0.0), "fetched while its copy lives"
@@ -320,8 +364,9 @@ class World:
         servings = self.servings[where.url]
         serving = servings.pop(0) if len(servings) > 1 else servings[0]
         reply = serving.reply
-        if "If-None-Match" in step.headers and reply.headers.get("etag") == (
-            step.headers["If-None-Match"]
+        if (
+            "If-None-Match" in step.headers
+            and reply.headers.get("etag") == (step.headers["If-None-Match"])
         ):
             reply = Reply(304, reply.headers)
         own = call.policy.min_delay
@@ -340,16 +385,12 @@ class World:
             _note_pause(line, reply.status, reply.headers.get("retry-after"))
             if where.host == call.target.host and call.policy.obey_crawl_delay:
                 line.after = max(own, crawl_delay(reply.body) if reply.status == 200 else 0.0)
-            if reply.status in (200, 404):
-                self.good_until[origin] = self.now + call.policy.robots_ttl
-            elif reply.status == 304:
-                assert first
-                self.good_until[origin] = self.now + call.policy.robots_ttl
+            self.read[origin] = reply.status, self.now + call.policy.robots_ttl
             return reply
 
-        resume_at(serving.to_arrival + serving.to_end, end)
+        self._later(party, serving.to_arrival + serving.to_end, end)
 
-    def _visit(self, party: Party, step: Page, resume_at: Callable[..., None]) -> None:
+    def _visit(self, party: Party, step: Page) -> None:
         call, exchange = step.call, step.exchange
         where = call.target
         bound = call.policy.min_delay
@@ -360,7 +401,9 @@ class World:
             *(self.now, bound, bound, call.policy.turn_limit),
             call=call,
             copy=call.copy,
+            checked_again=party.checks > (0 if call.attempts > 1 else 1),
         )
+        party.checks = 0
         if exchange.is_connected:
             late = exchange.to_end if exchange.late else 0.0
             self._send(party, line, exchange.to_arrival + late + (0.25 if late else 0.0))
@@ -375,33 +418,21 @@ class World:
             return exchange.ends
 
         to_end = exchange.to_end if exchange.late else exchange.to_arrival + exchange.to_end
-        resume_at(to_end, end)
+        self._later(party, to_end, end)
+
+
+def _bury(party: Party) -> None:
+    """End what nobody goes on with, without one of its steps being performed."""
+    with suppress(Cancelled, StopIteration):
+        party.task.throw(Cancelled())
+        while True:
+            party.task.send(None)
 
 
 def _note_pause(line: Line, status: int | None, retry_after: str | None) -> None:
     line.overloaded = status in (429, 503)
     if retry_after is not None and status in (302, 429, 503):
         line.retry_after = float(retry_after)
-
-
-def visit(party: Party, visitor: Visitor, url: str, exchanges: list[Exchange]) -> Task:
-    """What a client does with one request, over as many attempts as its retries make."""
-    call = visitor.call("GET", url, UA)
-    assert isinstance(call, Call)
-    party.calls = call
-    try:
-        yield from check(call)
-        for exchange in exchanges:
-            yield from enter(call)
-            try:
-                attempt = yield Page(call, exchange)
-            except BaseException:
-                yield from leave(call, UNANSWERED)
-                raise
-            yield from leave(call, attempt)
-        party.outcome = "sent"
-    except (PoliteError, NoAnswer) as error:
-        party.outcome = type(error).__name__
 
 
 def crawl_delay(body: bytes) -> float:

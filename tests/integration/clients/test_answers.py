@@ -30,7 +30,7 @@ from polite_transport import (
 from polite_transport.decision import Reason
 from polite_transport.testing import Answer, Site
 
-from .faces import TLS, UA, Visitor
+from .faces import FACES, TLS, UA, Visitor
 
 DELAY = 0.1
 ROBOTS = f"""\
@@ -181,34 +181,33 @@ def same_shape(error: Exception) -> str:
     return re.sub(r"/robots\.txt|/page", "/…", shape)
 
 
-@pytest.mark.parametrize("trouble", ["refused", "unknown", "timeout", "dropped"])
-def test_a_host_that_is_down_raises_what_it_always_raised(
-    site: Start, visit: Visit, trouble: str
-) -> None:
+@pytest.mark.parametrize("visit", FACES, indirect=True)
+def test_a_host_that_is_down_raises_what_it_always_raised(site: Start, visit: Visit) -> None:
     client = visit()
-    answers = {"timeout": Answer(delay=5), "dropped": Answer(close="before")}
-    place = site(answers.get(trouble, Answer()))
-    place.serve("/page", answers.get(trouble, Answer()))
-    url = {
-        "refused": "http://127.0.0.1:9/page",
-        "unknown": "http://no-such-host.invalid/page",
-    }.get(trouble, place.url("/page"))
-    with pytest.raises(client.native) as bare:
-        BARE[client.name](url, 0.2)
-    place.clear()
-    with pytest.raises(client.native) as polite:
-        client.get(url, timeout=0.2)
-    assert type(polite.value) is type(bare.value)
-    assert not isinstance(polite.value, PoliteError)
-    assert same_shape(polite.value) == same_shape(bare.value)
-    if client.name != "urllib3":
-        seen: Any = polite.value
-        assert str(seen.request.url) == url
-    (note,) = polite.value.__notes__
-    assert url.replace("/page", "/robots.txt") in note
-    # Once more, and nothing but robots.txt.
-    assert set(place.targets()) <= {"/robots.txt"}
-    assert len(place.log) == (0 if trouble in {"refused", "unknown"} else 2)
+    slow, dropping = site(Answer(delay=5)), site(Answer(close="before"))
+    slow.serve("/page", Answer(delay=5))
+    dropping.serve("/page", Answer(close="before"))
+    for url in (
+        "http://127.0.0.1:9/page",
+        "http://no-such-host.invalid/page",
+        slow.url("/page"),
+        dropping.url("/page"),
+    ):
+        with pytest.raises(client.native) as bare:
+            BARE[client.name](url, 0.2)
+        with pytest.raises(client.native) as polite:
+            client.get(url, timeout=0.2)
+        assert type(polite.value) is type(bare.value)
+        assert not isinstance(polite.value, PoliteError)
+        assert same_shape(polite.value) == same_shape(bare.value)
+        if client.name != "urllib3":
+            seen: Any = polite.value
+            assert str(seen.request.url) == url
+        (note,) = polite.value.__notes__
+        assert url.replace("/page", "/robots.txt") in note
+    for place in (slow, dropping):
+        # The page of the bare client; then robots.txt, once more, and nothing else.
+        assert place.targets() == ["/page", "/robots.txt", "/robots.txt"]
 
 
 def test_without_a_store_all_clients_of_a_process_are_one_robot(site: Start) -> None:

@@ -19,7 +19,7 @@ from polite_transport import (
 )
 from polite_transport.testing import Answer, Site
 
-from .faces import UA, Visitor
+from .faces import FACES, UA, Visitor
 
 DELAY = 0.1
 ROBOTS = f"User-agent: *\nDisallow: /private\nCrawl-delay: {DELAY}\n"
@@ -142,6 +142,7 @@ async def test_both_legs_of_digest_authentication_in_a_task(
     assert min(place.gaps()) >= DELAY
 
 
+@pytest.mark.parametrize("visit", FACES, indirect=True)
 def test_after_an_attempt_without_an_answer_come_two_delays(site: Start, visit: Visit) -> None:
     delay = 0.1
     place = site(f"User-agent: *\nCrawl-delay: {delay}\n")

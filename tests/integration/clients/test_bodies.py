@@ -68,10 +68,10 @@ def test_an_upload_that_downloads_from_the_same_host(
         each.close()
     pools.clear()
     assert place.targets() == ["/robots.txt", "/echo", "/within", "/next"]
-    gaps = place.gaps()
-    assert min(gaps) >= DELAY
-    # The upload had no answer yet when the turn passed on.
-    assert gaps[1] >= 2 * DELAY
+    # The upload had no answer yet when the turn passed on: the second of its two delays is for
+    # the way that its first bytes may still have had to go.
+    assert min(place.gaps()) >= DELAY
+    assert place.gaps()[1] > 1.5 * DELAY
 
 
 @pytest.mark.anyio
@@ -89,7 +89,8 @@ async def test_an_upload_that_downloads_in_a_task(site: Start, store: MemoryStor
             response = await client.post(place.url("/echo"), content=body())
     assert response.json()["body"] == "begin end"
     assert place.targets() == ["/robots.txt", "/echo", "/within"]
-    assert place.gaps()[-1] >= 2 * DELAY
+    assert place.gaps()[0] >= DELAY
+    assert place.gaps()[1] > 1.5 * DELAY
 
 
 @pytest.mark.anyio

@@ -11,7 +11,7 @@ from polite_transport import DisallowedByRobots, Policy, WaitTooLong
 from polite_transport.decision import Reason
 from polite_transport.testing import Answer, Site
 
-from .faces import Visitor
+from .faces import FACES, Visitor
 
 DELAY = 0.05
 ROBOTS = f"User-agent: *\nDisallow: /private\nCrawl-delay: {DELAY}\n"
@@ -21,6 +21,7 @@ Visit = Callable[..., Visitor]
 one_of_each_kind = pytest.mark.parametrize("visit", ["requests", "trio"], indirect=True)
 
 
+@pytest.mark.parametrize("visit", FACES, indirect=True)
 def test_pages_hops_and_robots_txt_lie_one_delay_apart(site: Start, visit: Visit) -> None:
     place = site(ROBOTS, accept_jitter=(0.0, 0.02))
     client = visit()
@@ -74,6 +75,7 @@ def test_two_ports_of_one_host_share_their_turns(site: Start, visit: Visit) -> N
             assert later.time - earlier.time >= DELAY
 
 
+@pytest.mark.parametrize("visit", FACES, indirect=True)
 def test_without_a_delay_pages_are_asked_for_side_by_side(site: Start, visit: Visit) -> None:
     place = site("User-agent: *\nDisallow: /private\n")
     client = visit()
@@ -203,6 +205,7 @@ def test_an_absurd_delay_is_none_or_refused_and_hangs_nobody(site: Start, visit:
             assert place.targets(host) == ["/robots.txt", "/page"]
 
 
+@pytest.mark.parametrize("visit", FACES, indirect=True)
 def test_pace_from_body_waits_for_the_end_of_every_kind_of_body(site: Start, visit: Visit) -> None:
     content = b"x" * 1000
     kinds = {

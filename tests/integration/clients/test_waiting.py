@@ -23,7 +23,7 @@ from polite_transport import (
 )
 from polite_transport.testing import Answer, Site
 
-from .faces import UA, Visitor
+from .faces import FACES, UA, Visitor
 
 DELAY = 0.1
 ROBOTS = f"User-agent: *\nCrawl-delay: {DELAY}\n"
@@ -31,6 +31,7 @@ Start = Callable[..., Site]
 Visit = Callable[..., Visitor]
 
 
+@pytest.mark.parametrize("visit", FACES, indirect=True)
 def test_it_counts_neither_as_timeout_nor_as_elapsed(site: Start, visit: Visit) -> None:
     place = site("User-agent: *\nCrawl-delay: 0.4\n")
     client = visit()
@@ -83,6 +84,7 @@ def test_it_holds_no_connection_of_a_pool_of_one(site: Start, store: MemoryStore
     assert min(place.gaps()) >= DELAY
 
 
+@pytest.mark.parametrize("visit", FACES, indirect=True)
 def test_a_stalled_site_blocks_the_others_for_the_turn_limit_only(visit: Visit) -> None:
     client = visit(turn_limit=0.4)
     with ThreadPoolExecutor(1) as thread:
@@ -97,6 +99,7 @@ def test_a_stalled_site_blocks_the_others_for_the_turn_limit_only(visit: Visit) 
     assert gap < 10
 
 
+@pytest.mark.parametrize("visit", FACES, indirect=True)
 def test_a_robots_txt_that_stalls_ends_after_its_own_time(site: Start, visit: Visit) -> None:
     place = site(Answer(delay=float("inf")))
     client = visit(robots_timeout=0.15)

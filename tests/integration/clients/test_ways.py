@@ -150,6 +150,22 @@ def test_a_private_ca_counts_for_robots_txt(
     assert min(place.gaps()) >= DELAY
 
 
+def test_a_copy_that_came_an_unsafe_way_is_not_handed_to_others(
+    site: Start, store: MemoryStore, certificates: Certificates
+) -> None:
+    place = site(ROBOTS, tls=(certificates.chain, certificates.key))
+    with PoliteSession(ua=UA, store=store) as session:
+        with pytest.warns(match="Unverified"):
+            session.get(place.url("/1"), verify=False)
+        session.get(place.url("/2"), verify=certificates.ca)
+    for verify, path in ((certificates.trusted, "/3"), (False, "/4")):
+        transport = PoliteTransport(ua=UA, store=store, verify=verify)
+        with httpx.Client(transport=transport) as client:
+            client.get(place.url(path))
+    # One for those who verify, one for those who do not.
+    assert place.targets() == ["/robots.txt", "/1", "/robots.txt", "/2", "/3", "/4"]
+
+
 def test_http_2(store: MemoryStore, certificates: Certificates) -> None:
     options: Any = {"http2": True, "http1": False, "verify": certificates.trusted}
     with Http2Site(certificates, ROBOTS.encode()) as place:
