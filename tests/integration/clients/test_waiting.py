@@ -95,7 +95,8 @@ def test_a_stalled_site_blocks_the_others_for_the_turn_limit_only(visit: Visit) 
             gap = place.gaps()[-1]
         with pytest.raises(client.native):
             stalled.result()
-    assert gap >= 0.4 + 2 * DELAY
+    # And two delays after it; the first of them is for the way that the request may have had.
+    assert gap >= 0.4 + DELAY
     assert gap < 10
 
 
