@@ -166,9 +166,9 @@ def the_engine_alone(body: bytes) -> None:
     verdict = assert_type(robots.check("/page?q=1", "MyBot"), Verdict)
     assert_type(verdict.allowed, bool)
     if verdict.rule is not None:
-        assert_type(
-            (verdict.rule.allow, verdict.rule.pattern, verdict.rule.line), tuple[bool, str, int]
-        )
+        assert_type(verdict.rule.allow, bool)
+        assert_type(verdict.rule.pattern, str)
+        assert_type(verdict.rule.line, int)
     assert_type(robots.crawl_delay("MyBot"), float | None)
     assert_type(robots.request_rate("MyBot"), float | None)
     assert_type(robots.sitemaps, tuple[str, ...])

@@ -1,1 +1,0 @@
-"""What holds for every input and in every interleaving."""
