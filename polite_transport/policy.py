@@ -1,11 +1,12 @@
 """What a program decides for itself within what robots.txt asks: one frozen value."""
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
-from polite_transport.url import ascii_host, matches_host
+from polite_transport.url import matches_host, target
 
 DAY = 86_400.0
 
@@ -77,6 +78,14 @@ class Policy:
             _number(name, getattr(self, name), least=0.0)
         for name in ("turn_limit", "robots_ttl", "robots_max_bytes", "robots_timeout"):
             _number(name, getattr(self, name), least=0.0, exclusive=True)
+        if self.robots_max_bytes != int(self.robots_max_bytes):
+            raise ValueError(f"Policy(robots_max_bytes={self.robots_max_bytes}): whole bytes only")
+        object.__setattr__(self, "robots_max_bytes", int(self.robots_max_bytes))
+        if self.product_token is not None and not _TOKEN.fullmatch(self.product_token):
+            raise ValueError(
+                f"Policy(product_token={self.product_token!r}): no group of a robots.txt can name "
+                "it; letters, digits, '_', '-' and '.' make a name"
+            )
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 wanted = " or ".join(map(repr, choices))
@@ -93,8 +102,7 @@ class Policy:
             self, "overrides", {_host_name(name): own for name, own in self.overrides.items()}
         )
         for name, own in self.overrides.items():
-            if own.overrides or own.exempt_hosts:
-                raise ValueError(f"the policy for {name!r} cannot hold overrides of its own")
+            _check_override(name, own)
 
     def for_host(self, host: str, origin: str) -> "Policy | None":
         """Return the policy in force for one host, or None where the host is exempt."""
@@ -111,6 +119,7 @@ class Policy:
         return not (self.obey_disallow or self.obey_crawl_delay or self.obey_visit_time)
 
 
+_TOKEN = re.compile(r"[A-Za-z0-9_.-]+")
 _CHOICES: dict[str, tuple[str, ...]] = {
     "pace_from": ("headers", "body"),
     "on_forbidden": ("allow", "disallow"),
@@ -136,10 +145,23 @@ def _number(name: str, value: object, *, least: float, exclusive: bool = False) 
         raise ValueError(f"Policy({name}={value!r}): it must be a finite number, {bound} {least:g}")
 
 
+def _check_override(name: str, own: object) -> None:
+    if not isinstance(own, Policy):
+        raise ValueError(f"Policy(overrides={{{name!r}: {own!r}}}): it must be a Policy")  # noqa: TRY004 - every bad value is a ValueError
+    if own.overrides or own.exempt_hosts:
+        raise ValueError(f"the policy for {name!r} cannot hold overrides of its own")
+
+
 def _host_name(pattern: str) -> str:
     """One spelling for a name in a policy; international names become punycode."""
+    if pattern.count(":") > 1 and "[" not in pattern:
+        pattern = f"[{pattern}]"
     dot = "." if pattern.startswith(".") else ""
-    if "[" in pattern or pattern.count(":") > 1:
-        return pattern.lower()
-    name, colon, port = pattern.removeprefix(".").partition(":")
-    return dot + ascii_host(name) + colon + port
+    place = target(f"http://{pattern.removeprefix('.')}")
+    if place is None or place.path != "/" or set("@*") & set(pattern) or pattern[-1] in "/:":
+        raise ValueError(
+            f"{pattern!r} is no name of a host: 'example.org', '.example.org' for a whole domain, "
+            "'example.org:8080' for one port"
+        )
+    port = ":80" if pattern.endswith(":80") else ""  # else it would not show
+    return dot + place.origin.removeprefix("http://") + port

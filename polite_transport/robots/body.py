@@ -24,6 +24,7 @@ class Body:
     def __init__(self, limit: int, content_encoding: str | None) -> None:
         self._wanted = limit + 1
         self._content = bytearray()
+        self._begun = False
         encodings = [
             each.strip().lower() for each in (content_encoding or "").split(",") if each.strip()
         ]
@@ -34,6 +35,7 @@ class Body:
 
     def feed(self, chunk: bytes) -> bool:
         """Take the next raw bytes; return whether more are wanted."""
+        self._begun = self._begun or bool(chunk)
         if self._decoder is None:
             self._content += chunk[: self._wanted - len(self._content)]
         else:
@@ -57,7 +59,7 @@ class Body:
 
         Raises BrokenBody where compressed data ended before its own end mark.
         """
-        whole = self._decoder is None or self._decoder.eof or not self._content
+        whole = self._decoder is None or self._decoder.eof or not self._begun
         if not whole and len(self._content) < self._wanted:
             raise BrokenBody("its compressed body ends early")
         return bytes(self._content)

@@ -68,6 +68,15 @@ class Waiter:
         """Whether it will never go on."""
         return self.ended is not None and self.ended()
 
+    def wake_up(self) -> bool:
+        """Wake it, where it waits already; return False where its event loop is closed."""
+        try:
+            if self.wake is not None:
+                self.wake()
+        except RuntimeError:
+            return False
+        return True
+
 
 class Seat(Waiter):
     """One request's place in its host's queue.

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from polite_transport.robots.access import Copy, Reply
@@ -66,17 +66,28 @@ class Copies:
                 return Claimed(self._copies.get(key))
             if waiter not in claim.waiters:
                 waiter.ready = False
+                waiter.wake = None  # what an earlier wait has left there would be called in vain
                 claim.waiters.append(waiter)
             return Busy(claim.until - now)
 
     def publish(self, key: CopyKey, waiter: CopyWaiter, outcome: Copy | Reply | None) -> None:
         """See ``Store.publish``."""
+        woken = self._end(key, waiter, outcome)
+        gone = [each for each in woken if not each.wake_up()]
+        while gone and outcome is None:  # the claim was given to one that is gone: on to the next
+            woken = self._end(key, gone[0], None)
+            gone = [each for each in woken if not each.wake_up()]
+
+    def _end(
+        self, key: CopyKey, waiter: CopyWaiter, outcome: Copy | Reply | None
+    ) -> Collection[CopyWaiter]:
+        """End a claim, or a wait for it; return who is to be woken outside the lock."""
         with self._lock:
             claim = self._claims.get(key)
             if claim is None or claim.owner is not waiter:
                 if claim is not None and waiter in claim.waiters:
                     claim.waiters.remove(waiter)
-                return
+                return ()
             if isinstance(outcome, Copy):
                 self._keep(key, outcome)
             woken = claim.waiters
@@ -89,15 +100,7 @@ class Copies:
             for each in woken:
                 each.outcome = outcome
                 each.ready = True
-        for each in woken:
-            self._wake(key, each)
-
-    def _wake(self, key: CopyKey, waiter: CopyWaiter) -> None:
-        if waiter.wake is not None:
-            try:
-                waiter.wake()
-            except RuntimeError:  # its event loop is closed; a claim that it was given goes on
-                self.publish(key, waiter, None)
+        return woken
 
     def _keep(self, key: CopyKey, copy: Copy) -> None:
         old = self._copies.pop(key, None)

@@ -155,7 +155,7 @@ class Turns:
 
     def _wake(self, woken: Collection[Seat]) -> None:
         while woken:
-            gone = [seat for seat in woken if not _woken(seat)]
+            gone = [seat for seat in woken if not seat.wake_up()]
             woken = ()
             for seat in gone:  # their event loops are closed: the one behind them is next
                 with self._lock:
@@ -238,13 +238,3 @@ class Turns:
                 host.last = now
                 host.delay = host.holder.delay
             host.holder = host.queue = None
-
-
-def _woken(seat: Seat) -> bool:
-    """Wake a seat; return whether it is still there."""
-    try:
-        if seat.wake is not None:
-            seat.wake()
-    except RuntimeError:
-        return False
-    return True

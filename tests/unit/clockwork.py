@@ -95,7 +95,7 @@ class Clockwork:
             reply = answers.pop(0) if len(answers) > 1 else answers[0]
             self.passed += reply.elapsed
             return reply
-        raise TypeError(step)
+        raise TypeError(f"{type(step).__name__} has no end here")
 
     def call(self, url: str = PAGE, policy: Policy | None = None, ua: str = UA) -> Call:
         call = Visitor(None, policy or Policy(), self.store).call("GET", url, ua)

@@ -95,7 +95,9 @@ def test_304_makes_the_old_copy_new() -> None:
 def test_304_that_was_not_asked_for_is_no_answer(last: Copy | None) -> None:
     copy = read(Reply(304), last, now=NOW + DAY)
     assert copy.failures == 1
-    assert copy.access is (last.access if last and last.access is Access.FILE else Access.UNREACHABLE)
+    assert copy.access is (
+        last.access if last and last.access is Access.FILE else Access.UNREACHABLE
+    )
     assert copy.expires_at == NOW + DAY + 60
 
 

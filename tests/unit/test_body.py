@@ -119,7 +119,9 @@ def test_a_wrong_checksum_is_broken() -> None:
         read([bytes(wire)], "gzip")
 
 
-@pytest.mark.parametrize("encoding", ["br", "zstd", "compress", "gzip, gzip", "gzip, br", "gzip;q=1"])
+@pytest.mark.parametrize(
+    "encoding", ["br", "zstd", "compress", "gzip, gzip", "gzip, br", "gzip;q=1"]
+)
 def test_what_was_not_asked_for_is_broken(encoding: str) -> None:
     with pytest.raises(BrokenBody, match="Content-Encoding"):
         Body(100, encoding)

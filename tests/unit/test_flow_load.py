@@ -12,6 +12,7 @@ from polite_transport.decision import Reason
 from polite_transport.flow import NoAnswer
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import ACCEPT_ENCODING
+from polite_transport.stores.base import Seat
 from polite_transport.url import target
 
 from .clockwork import (
@@ -579,14 +580,20 @@ def test_its_crawl_delay_counts_in_full_after_robots_txt_itself() -> None:
 def test_its_refresh_keeps_the_delay_it_asked_for_before() -> None:
     world = Clockwork(file("User-agent: *\nCrawl-delay: 5\n"))
     world.send()
-    world.passed = DAY + 1
-    world.send()
     world.passed = DAY - 1
-    world.send()
-    sent = world.passed
-    world.passed = 2 * DAY + 2
+    world.send(policy=Policy(obey_crawl_delay=False))
+    world.passed = DAY
     world.check()
-    assert world.fetches[-1].at >= sent + 5
+    assert [each.at for each in world.fetches] == [0, DAY + 4]
+
+
+def test_it_takes_a_turn_though_no_delay_is_known_yet() -> None:
+    world = Clockwork()
+    world.check("http://example.org:80/")
+    world.store.acquire(Seat("example.org", 0.0, 60.0, alone=True))
+    with pytest.raises(TypeError, match="Wait"):  # nobody is there to end it here
+        world.check("http://example.org/", ua="OtherBot/1.0 (+https://example.org)")
+    assert len(world.fetches) == 1
 
 
 def test_a_turn_too_far_away_is_told_before_robots_txt_is_asked_for() -> None:

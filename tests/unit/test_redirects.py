@@ -55,8 +55,23 @@ def test_nowhere(location: str | None) -> None:
 @pytest.mark.parametrize(
     "location",
     [
-        *("ftp://a.example/r", "file:///etc/passwd", "mailto:a@a.example", "javascript:1", "data:,x"),
-        *("http://", "https://", "//", "http:r", "https:/r", "http:", "http://[bad/", "http://a:b/"),
+        *(
+            "ftp://a.example/r",
+            "file:///etc/passwd",
+            "mailto:a@a.example",
+            "javascript:1",
+            "data:,x",
+        ),
+        *(
+            "http://",
+            "https://",
+            "//",
+            "http:r",
+            "https:/r",
+            "http:",
+            "http://[bad/",
+            "http://a:b/",
+        ),
         *("http://a b/", "//a:99999/", "http://\ud800/"),
     ],
 )
@@ -71,7 +86,15 @@ LOCAL = [
     *("255.255.255.255", "192.0.2.1", "[::1]", "[::]", "[fe80::1]", "[fc00::1]", "[fd12::1]"),
     *("[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "[2001:db8::1]"),
     # What resolvers read as addresses too
-    *("127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.0.0.01", "１２７.0.0.1"),
+    *(
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "0177.0.0.1",
+        "127.0.0.01",
+        "\uff11\uff12\uff17.0.0.1",
+    ),
 ]
 
 
