@@ -129,7 +129,7 @@ def decide(
     if policy.obey_crawl_delay and copy.asked_delay > policy.min_delay:
         decision.delay = copy.asked_delay
     if copy.access is Access.FILE and not copy.is_html:
-        verdict = copy.robots.check(target.path, product_token)
+        verdict = copy.robots.check(target.url, product_token)
         decision.allowed = verdict.allowed
         decision.rule = verdict.rule
         decision.group = verdict.group

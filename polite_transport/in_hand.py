@@ -15,9 +15,10 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from polite_transport.decision import Decision
-from polite_transport.drive import Get, run
+from polite_transport.drive import Get
 from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
-from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer, check, enter, leave
+from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer
+from polite_transport.passage import check, enter, leave
 from polite_transport.stores.base import Store
 from polite_transport.url import Target
 
@@ -83,12 +84,12 @@ class Hand:
     def enter(self) -> None:
         """Take the turn of one attempt, blocking."""
         if self.call is not None:
-            run(enter(self.call), self.store, self.get)
+            enter(self.call, self.store, self.get)
 
     def leave(self, attempt: Attempt) -> None:
         """Give the turn back; nothing where it is given back already."""
-        if self.call is not None and self.call.seat is not None:
-            run(leave(self.call, attempt), self.store)
+        if self.call is not None:
+            leave(self.call, attempt, self.store)
 
     def renew(self) -> None:
         """Let the turn's limit run anew: the response is still coming in."""
@@ -119,21 +120,20 @@ def _note(error: BaseException, note: str) -> None:
 IN_HAND: ContextVar[Hand | None] = ContextVar("polite_transport_in_hand", default=None)
 
 
-def is_in_hand(call: Call) -> bool:
-    """Whether a layer of ours above has this very request in hand, so that it is only passed on."""
-    hand = IN_HAND.get()
-    return hand is not None and hand.carries(call.method, call.target)
+def is_in_hand(method: str, target: Target) -> bool:
+    """Whether a layer of ours above has this very request in hand, so that it is only passed on.
 
-
-def give_back_outer_turn(host: str) -> None:
-    """End the turn of the request in hand before another goes to the same host.
-
-    A request made while another is being sent, by an upload body that downloads, would wait for
-    itself otherwise.
+    Another one to the same host ends the turn of the one in hand. Made while that is being sent, by
+    an upload body that downloads, it would wait for itself otherwise.
     """
     hand = IN_HAND.get()
-    if hand is not None and hand.target.host == host:
+    if hand is None:
+        return False
+    if hand.carries(method, target):
+        return True
+    if hand.target.host == target.host:
         hand.leave(UNANSWERED)
+    return False
 
 
 Native = Callable[[PoliteError | NoAnswer], Exception]
@@ -145,9 +145,8 @@ def send_checked(call: Call, store: Store, get: Get, send: Callable[[], R], nati
     send: the client's own send, beneath which the wire layer takes the turns.
     native: turns a refusal into the client's own exception.
     """
-    give_back_outer_turn(call.target.host)
     try:
-        run(check(call), store, get)
+        check(call, store, get)
         with Hand(call.target, call.method, store, call, get):
             return send()
     except (PoliteError, NoAnswer) as error:
@@ -158,7 +157,7 @@ def send_checked(call: Call, store: Store, get: Get, send: Callable[[], R], nati
 def decided(call: Call, store: Store, get: Get, native: Native) -> Decision:
     """Return what ``check`` decides about a request that is not sent, blocking."""
     try:
-        run(check(call), store, get)
+        check(call, store, get)
     except (DisallowedByRobots, RobotsUnreachable) as no:
         return no.decision
     except (PoliteError, NoAnswer) as error:

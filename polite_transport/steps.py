@@ -100,19 +100,32 @@ class Acquire(StoreStep[Turn]):
 class Release(StoreStep[None]):
     """Give a turn or a place in the queue back."""
 
-    __slots__ = ("overloaded", "push", "seat", "sent")
+    __slots__ = ("arrived", "overloaded", "push", "seat", "sent")
 
     def __init__(
-        self, seat: Seat, *, sent: bool, push: float = 0.0, overloaded: bool | None = None
+        self,
+        seat: Seat,
+        *,
+        sent: bool,
+        arrived: bool = True,
+        push: float = 0.0,
+        overloaded: bool | None = None,
     ) -> None:
         self.seat = seat
         self.sent = sent
+        self.arrived = arrived
         self.push = push
         self.overloaded = overloaded
 
     def perform(self, store: Store) -> None:
         """Do it."""
-        store.release(self.seat, sent=self.sent, push=self.push, overloaded=self.overloaded)
+        store.release(
+            self.seat,
+            sent=self.sent,
+            arrived=self.arrived,
+            push=self.push,
+            overloaded=self.overloaded,
+        )
 
 
 class Sleep(Step[float]):

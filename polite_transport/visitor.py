@@ -5,6 +5,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
 
 from polite_transport.assumption import ASSUMED_ALLOWED
 from polite_transport.decision import Decision, Reason
@@ -29,7 +31,6 @@ class Visitor:
     policy: how polite to be.
     store: where turns and copies live.
     hosts: only these are checked and paced; None = all.
-    via: the way to the sites, as ``way`` gives it.
 
     Raises ValueError for a User-Agent that no header can carry, or that does not hold the
     policy's product token.
@@ -39,7 +40,6 @@ class Visitor:
     policy: Policy = field(default_factory=Policy)
     store: Store = field(default_factory=process_store)
     hosts: Collection[str] | None = None
-    via: str = ""
 
     def __post_init__(self) -> None:
         if self.user_agent is not None:
@@ -79,7 +79,7 @@ class Visitor:
                 return _unchecked(method, where.url, sent, Reason.EXEMPT)
             policy = own
         token = _identify(sent, policy.product_token)
-        return Call(where, method, sent, token, policy, self.via)
+        return Call(where, method, sent, token, policy)
 
 
 def visitor(
@@ -89,33 +89,61 @@ def visitor(
     *,
     hosts: Collection[str] | None = None,
     exempt_hosts: Collection[str] = (),
-    via: str = "",
 ) -> Visitor:
     """Return the visitor that a client's options make.
 
     store: None = this process's own, or what the environment's POLITE_STORE names.
     hosts, exempt_hosts: as for ``install``; named as in ``Policy.exempt_hosts``.
-    via: as ``way`` gives it.
     """
     policy = policy or Policy()
     if exempt_hosts:
         policy = replace(policy, exempt_hosts=(*policy.exempt_hosts, *exempt_hosts))
     meant = None if hosts is None else Policy(exempt_hosts=hosts).exempt_hosts  # checked there
-    return Visitor(ua, policy, process_store() if store is None else store, meant, via)
+    return Visitor(ua, policy, process_store() if store is None else store, meant)
 
 
-def way(*, verified: bool, proxy: str | None) -> str:
+def way(*, verified: bool, proxy: str | None, stranger: object = None) -> str:
     """Name the way to a site where not everyone should rely on what comes along it.
 
     verified: whether TLS certificates are checked. proxy: URL of one that is gone through.
+    stranger: what opens the connections, where it may do anything with them; its class, or itself
+        where it is a class or function, is named too.
 
     A copy of robots.txt that was read on one way is not handed to those who go another.
     """
-    named = "" if verified else "unverified "
+    named = [] if verified else ["unverified"]
     if proxy:
-        # Its password stays out of shared stores.
-        named += f"proxy {proxy.partition('://')[2].rpartition('@')[2] or proxy}"
-    return named.strip()
+        named.append(f"proxy {_place(proxy)}")
+    if stranger is not None:
+        kind: Any = stranger if hasattr(stranger, "__qualname__") else type(stranger)
+        named.append(f"{kind.__module__}.{kind.__qualname__}")
+    return " ".join(named)
+
+
+@lru_cache(maxsize=1024)
+def _place(proxy: str) -> str:
+    """Return a proxy's host and port, however its URL is spelt: clients that share it share copies.
+
+    Its password stays out of shared stores.
+    """
+    bare = proxy.rpartition("@")[2]
+    try:
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        port = parts.port or _PROXY_PORTS.get(parts.scheme, 80)
+    except ValueError:
+        return bare
+    return f"{parts.hostname}:{port}" if parts.hostname else bare
+
+
+_PROXY_PORTS = {"https": 443, "socks4": 1080, "socks4a": 1080, "socks5": 1080, "socks5h": 1080}
+
+
+def verifies(context: object) -> bool:
+    """Whether a TLS context checks who answers. None = the client's default, which does."""
+    # verify_mode alone would let pass a certificate that is good, but another host's.
+    return context is None or all(
+        getattr(context, each, False) for each in ("verify_mode", "check_hostname")
+    )
 
 
 def _unchecked(method: str, url: str, user_agent: str, reason: Reason) -> Decision:

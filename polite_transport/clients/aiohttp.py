@@ -4,9 +4,10 @@ A middleware sees every redirect hop and every re-send on a dropped connection. 
 counts against ``ClientTimeout(total=…)``, which aiohttp sets to 300 s by itself.
 
 Every touch of what aiohttp does not call public stands here: ``ClientSession._request`` and
-``ClientSession._middlewares``.
+``ClientSession._middlewares``, and ``TCPConnector._ssl``.
 """
 
+import ssl
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -16,31 +17,27 @@ import aiohttp
 
 from polite_transport import errors
 from polite_transport.decision import Decision
-from polite_transport.drive import run_async
 from polite_transport.errors import PoliteError
 from polite_transport.flow import (
     NOT_CONNECTED,
     UNANSWERED,
-    Attempt,
     Call,
     NoAnswer,
-    check,
-    enter,
-    leave,
+    answered,
 )
 from polite_transport.in_hand import (
     Flavours,
     Hand,
     flavoured,
-    give_back_outer_turn,
     is_in_hand,
     native_error,
     say_replaced,
 )
+from polite_transport.passage import check_async, enter_async, leave_async
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
-from polite_transport.visitor import Visitor
+from polite_transport.visitor import Visitor, verifies, way
 
 Handler = Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
 
@@ -95,13 +92,13 @@ async def _send_politely(
     call = _call(who, request)
     if isinstance(call, Decision):
         return _with_decision(await send(request), call)
-    if is_in_hand(call):
+    if is_in_hand(call.method, call.target):
         return await send(request)
-    give_back_outer_turn(call.target.host)
+    call.via = _way(request)
     get = partial(_get_robots, who, request, call)
     try:
-        await run_async(check(call), who.store, get)
-        await run_async(enter(call), who.store, get)
+        await check_async(call, who.store, get)
+        await enter_async(call, who.store, get)
     except (PoliteError, NoAnswer) as error:
         refusal = _native(error)
     else:
@@ -117,13 +114,12 @@ async def _send_in_turn(
             response = await send(request)
     except BaseException as error:
         refused = isinstance(error, aiohttp.ClientConnectorError)
-        await run_async(leave(call, NOT_CONNECTED if refused else UNANSWERED), who.store)
+        await leave_async(call, NOT_CONNECTED if refused else UNANSWERED, who.store)
         raise
-    headers = response.headers
-    attempt = Attempt(response.status, headers.get("Retry-After"), headers.get("Date"))
+    attempt = answered(response.status, response.headers)
     if call.policy.pace_from == "body":
         await response.read()  # kept by the response; aiohttp tells nobody when a body has ended
-    await run_async(leave(call, attempt), who.store)
+    await leave_async(call, attempt, who.store)
     return _with_decision(response, call.decision)
 
 
@@ -139,6 +135,20 @@ def _call(who: Visitor, request: aiohttp.ClientRequest) -> Call | Decision:
             say_replaced(sent, ua)
         request.headers["User-Agent"] = sent = ua
     return who.call(request.method, str(request.url), sent)
+
+
+def _way(request: aiohttp.ClientRequest) -> str:
+    """Name the way of a request, as ``Call.via`` has it."""
+    settings: Any = request
+    connector = settings.session.connector
+    tls = settings.ssl
+    if tls is True:  # aiohttp's default: the connector's own counts
+        tls = getattr(connector, "_ssl", True)
+    verified = verifies(tls) if isinstance(tls, ssl.SSLContext) else tls is True
+    proxy = None if settings.proxy is None else str(settings.proxy)
+    # A connector of someone else's may go through SOCKS.
+    known = connector.__class__ is aiohttp.TCPConnector
+    return way(verified=verified, proxy=proxy, stranger=None if known else connector)
 
 
 def _with_decision(response: aiohttp.ClientResponse, decision: Decision) -> aiohttp.ClientResponse:
@@ -163,6 +173,10 @@ async def _get_robots(who: Visitor, page: aiohttp.ClientRequest, call: Call, ste
     if call.user_agent:
         headers["User-Agent"] = call.user_agent
     settings: Any = page
+    proxy, credentials = settings.proxy, settings.proxy_auth
+    if proxy is not None and credentials is not None:
+        # As a part of its URL: a proxy that misses them would answer in the site's place.
+        proxy = proxy.with_user(credentials.login).with_password(credentials.password)
     with Hand(step.target, "GET", who.store, None):
         try:
             async with (
@@ -178,7 +192,8 @@ async def _get_robots(who: Visitor, page: aiohttp.ClientRequest, call: Call, ste
                     step.target.url,
                     allow_redirects=False,
                     headers=headers,
-                    proxy=settings.proxy,
+                    proxy=proxy,
+                    proxy_headers=settings.proxy_headers,
                     ssl=settings.ssl,
                 ) as response,
             ):

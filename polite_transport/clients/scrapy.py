@@ -31,7 +31,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from polite_transport import errors
 from polite_transport.decision import Decision
-from polite_transport.drive import run, run_async
+from polite_transport.drive import run_async
 from polite_transport.errors import PoliteError
 from polite_transport.flow import (
     NOT_CONNECTED,
@@ -39,12 +39,10 @@ from polite_transport.flow import (
     Attempt,
     Call,
     NoAnswer,
-    check,
-    enter,
     heed,
-    leave,
 )
 from polite_transport.in_hand import Flavours, flavoured
+from polite_transport.passage import check_async, enter_async, leave, leave_async
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
@@ -148,8 +146,8 @@ class PoliteMiddleware:
             return
         get = partial(self._get_robots, request, call)
         try:
-            await run_async(check(call), who.store, get)
-            await run_async(enter(call), who.store, get)
+            await check_async(call, who.store, get)
+            await enter_async(call, who.store, get)
         except PoliteError as error:
             self._count(f"polite/refused/{type(error).__name__}")
             refusal: Exception = flavoured(error, _FLAVOURS)
@@ -168,7 +166,7 @@ class PoliteMiddleware:
         call = self._calls.get(request)
         if call is not None and call.seat is not None:
             self._arrived[request] = call.seat
-            run(leave(call, NOT_CONNECTED), self._visitor.store)
+            leave(call, NOT_CONNECTED, self._visitor.store)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Do what the response asks of its host."""
@@ -178,8 +176,10 @@ class PoliteMiddleware:
                 response.status, _text(response, "Retry-After"), _text(response, "Date")
             )
             seat = self._arrived.pop(request, None)
-            flow = leave(call, attempt) if seat is None else heed(seat, attempt)
-            await run_async(flow, self._visitor.store)
+            if seat is None:
+                await leave_async(call, attempt, self._visitor.store)
+            else:
+                await run_async(heed(seat, attempt), self._visitor.store)
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
@@ -187,7 +187,7 @@ class PoliteMiddleware:
         call = self._calls.pop(request, None)
         self._arrived.pop(request, None)
         if call is not None:
-            await run_async(leave(call, UNANSWERED), self._visitor.store)
+            await leave_async(call, UNANSWERED, self._visitor.store)
 
     def bytes_received(self, data: bytes, request: Request) -> None:
         """Stop a robots.txt that is longer than is wanted; raises StopDownload."""

@@ -1,12 +1,12 @@
 """The standard library's ``urllib.request``: checked and paced at ``do_open``, once for each hop.
 
-Every touch of what it does not call public stands here: ``AbstractHTTPHandler.do_open`` and
-``Request._tunnel_host``.
+Every touch of what it does not call public stands here: ``AbstractHTTPHandler.do_open``,
+``Request._tunnel_host``, and ``ssl._create_default_https_context``, which scripts replace.
 """
 
 import http.client
 import socket
-import time
+import ssl
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,7 +16,8 @@ from urllib.request import Request
 from polite_transport import errors
 from polite_transport.decision import Decision
 from polite_transport.errors import PoliteError
-from polite_transport.flow import NOT_CONNECTED, UNANSWERED, Attempt, Call, NoAnswer
+from polite_transport.fetching import Fetching
+from polite_transport.flow import NOT_CONNECTED, UNANSWERED, Attempt, Call, NoAnswer, answered
 from polite_transport.in_hand import (
     IN_HAND,
     Flavours,
@@ -30,10 +31,11 @@ from polite_transport.in_hand import (
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
-from polite_transport.visitor import Visitor
+from polite_transport.visitor import Visitor, verifies, way
 
 _LIBRARY_UA = "Python-urllib/"
 _CHUNK = 65_536
+_TOO_SLOW = "its body takes too long"
 
 Open = Callable[..., http.client.HTTPResponse]
 
@@ -81,9 +83,10 @@ def open_politely(
     send = partial(do_open, http_class, request, **connection)
     if isinstance(call, Decision):
         return _with_decision(send(), call)
-    if is_in_hand(call):
+    if is_in_hand(call.method, call.target):
         return send()
-    get = partial(_get_robots, who, do_open, request, call)
+    call.via = _way(http_class, request, connection)
+    get = partial(_get_robots, who, do_open, http_class, request, connection, call)
     response = send_checked(call, who.store, get, partial(_in_turn, call, send), _native)
     return _with_decision(response, call.decision)
 
@@ -98,8 +101,7 @@ def _in_turn(call: Call, send: Callable[[], http.client.HTTPResponse]) -> Any:
     except BaseException as error:
         hand.leave(NOT_CONNECTED if _never_connected(error) else UNANSWERED)
         raise
-    headers = response.headers
-    attempt = Attempt(response.status, headers.get("Retry-After"), headers.get("Date"))
+    attempt = answered(response.status, response.headers)
     if call.policy.pace_from == "body":
         _leave_at_end(response, hand, attempt)
     else:
@@ -147,41 +149,81 @@ def _native(error: PoliteError | NoAnswer) -> Exception:
     return flavoured(error, _FLAVOURS)
 
 
-def _get_robots(who: Visitor, do_open: Open, page: Request, call: Call, step: Fetch) -> Reply:
+def _way(http_class: Any, request: Request, connection: dict[str, Any]) -> str:
+    """Name the way of a hop, as ``Call.via`` has it; the arguments are those of ``do_open``."""
+    # A class of someone else's, or a function that makes connections, may go through SOCKS.
+    known = http_class in (http.client.HTTPConnection, http.client.HTTPSConnection)
+    context = connection.get("context")
+    if context is None:
+        private: Any = ssl
+        verified = private._create_default_https_context is ssl.create_default_context  # noqa: SLF001 - see the module
+    else:
+        verified = verifies(context)
+    if connection.get("check_hostname") is False:  # which is put on the context only when it opens
+        verified = False
+    proxy = f"{request.type}://{request.host}" if _is_proxied(request) else None
+    return way(verified=verified, proxy=proxy, stranger=None if known else http_class)
+
+
+def _is_proxied(request: Request) -> bool:
+    return bool(request.has_proxy() or getattr(request, "_tunnel_host", None))
+
+
+def _get_robots(
+    who: Visitor,
+    do_open: Open,
+    http_class: Any,
+    page: Request,
+    connection: dict[str, Any],
+    call: Call,
+    step: Fetch,
+) -> Reply:
     """GET one robots.txt URL through the page's own proxy and TLS settings."""
-    started = time.monotonic()
     request = Request(step.target.url, headers=dict(step.headers))  # noqa: S310 - http or https
     if call.user_agent:
         request.add_header("User-Agent", call.user_agent)
     page_timeout: Any = getattr(page, "timeout", None)
     timed = isinstance(page_timeout, int | float)
     request.timeout = min(page_timeout, step.timeout) if timed else step.timeout
-    if page.has_proxy() or getattr(page, "_tunnel_host", None):
+    if _is_proxied(page):
         request.set_proxy(page.host, page.type)
+        credentials = page.get_header("Proxy-authorization")
+        if credentials is not None:  # for the proxy alone, which would answer in the site's place
+            request.add_header("Proxy-Authorization", credentials)
     secure = step.target.url.startswith("https:")
-    connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-    with Hand(step.target, "GET", who.store, None):
+    if secure != call.target.url.startswith("https:"):  # moved to where the page does not go
+        http_class = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        connection = {}
+    with Fetching(step.target, who.store, step.timeout) as hand:
+
+        def connect(*args: Any, **options: Any) -> Any:
+            connected = http_class(*args, **options)
+            hand.watch(connected)
+            return connected
+
         try:
-            response = do_open(connection, request)
+            response = do_open(connect, request, **connection)
         except (OSError, http.client.HTTPException) as error:
-            return Reply(None, error=error, elapsed=time.monotonic() - started)
+            return Reply(None, error=error, elapsed=hand.elapsed)
         with response:
-            content, broken = _read(response, step, started)
+            content, broken = _read(response, step, hand)
     headers = {name.lower(): value for name, value in response.headers.items()}
-    elapsed = time.monotonic() - started
-    return Reply(response.status, headers, content, broken=broken, elapsed=elapsed)
+    return Reply(response.status, headers, content, broken=broken, elapsed=hand.elapsed)
 
 
 def _read(
-    response: http.client.HTTPResponse, step: Fetch, started: float
+    response: http.client.HTTPResponse, step: Fetch, hand: Fetching
 ) -> tuple[bytes, str | None]:
     try:
         body = Body(step.max_bytes, response.headers.get("Content-Encoding"))
         while chunk := response.read1(_CHUNK):
             if not body.feed(chunk):
                 break
-            if time.monotonic() > started + step.timeout:
-                return b"", "its body takes too long"
+            if hand.time_is_up:
+                return b"", _TOO_SLOW
+        else:
+            if hand.time_is_up:  # the end that came is perhaps one that we have made
+                return b"", _TOO_SLOW
         if response.length:  # announced, and not come
             return b"", "its body ends early"
         return body.content(), None

@@ -4,7 +4,15 @@ What can wait is a generator of steps (``steps.py``); everything else is a funct
 knows a client, a socket, a thread or a clock.
 """
 
-from polite_transport.flow.call import NOT_CONNECTED, NOT_SENT, UNANSWERED, Attempt, Call, NoAnswer
+from polite_transport.flow.call import (
+    NOT_CONNECTED,
+    NOT_SENT,
+    UNANSWERED,
+    Attempt,
+    Call,
+    NoAnswer,
+    answered,
+)
 from polite_transport.flow.request import check, enter, leave
 from polite_transport.flow.turn import heed
 
@@ -15,6 +23,7 @@ __all__ = [
     "Attempt",
     "Call",
     "NoAnswer",
+    "answered",
     "check",
     "enter",
     "heed",

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from polite_transport.decision import Decision
 from polite_transport.policy import Policy
@@ -42,6 +43,24 @@ class Attempt:
     date: str | None = None
     arrived: bool = True
     sent: bool = True
+
+
+class Headers(Protocol):
+    """Any client's response headers; names in any case."""
+
+    def get(self, name: str, /) -> str | None:
+        """Return the value of one, or None."""
+        ...
+
+
+def answered(status: int, headers: Headers) -> Attempt:
+    """Return how an attempt ended whose response headers are in.
+
+    Those of a 2xx ask nothing of the host, and are not looked at.
+    """
+    if 200 <= status < 300:
+        return Attempt(status)
+    return Attempt(status, headers.get("Retry-After"), headers.get("Date"))
 
 
 NOT_SENT = Attempt(sent=False)

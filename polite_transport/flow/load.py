@@ -31,9 +31,7 @@ def load(call: Call) -> Flow[Copy | None]:
     Raises NoAnswer, WaitTooLong, StoreFault.
     Source: RFC 9309 sections 2.3 and 2.4.
     """
-    key = CopyKey(
-        call.target.origin, call.product_token.lower(), call.policy.robots_redirects, call.via
-    )
+    key = copy_key(call)
     waiter = CopyWaiter()
     try:
         try:
@@ -65,6 +63,13 @@ def load(call: Call) -> Flow[Copy | None]:
         return None
     error = outcome.error or OSError("no answer")
     raise NoAnswer(error, _robots_url(call).url, shared=shared)
+
+
+def copy_key(call: Call) -> CopyKey:
+    """Return which copy a request needs."""
+    return CopyKey(
+        call.target.origin, call.product_token.lower(), call.policy.robots_redirects, call.via
+    )
 
 
 def _robots_url(call: Call) -> Target:

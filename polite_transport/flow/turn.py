@@ -7,7 +7,6 @@ from polite_transport.errors import WaitTooLong
 from polite_transport.flow.ask import ask_again
 from polite_transport.flow.call import Attempt
 from polite_transport.pacing.retry_after import OVERLOADED, asked_pause, retry_after
-from polite_transport.pacing.turns import unanswered_pause
 from polite_transport.policy import Policy
 from polite_transport.steps import Acquire, Flow, Now, Release, Sleep, Wait
 from polite_transport.stores.base import Seat, StoreFault, Turn
@@ -36,7 +35,7 @@ def take_turn(seat: Seat, policy: Policy, decision: Decision) -> Flow[float]:
             if not waited:
                 refuse_long_wait(decision, policy, turn.wait)
                 say_wait(seat.host, turn.wait, _why(seat, turn))
-            if turn.pushed > max(policy.max_delay, unanswered_pause(seat.delay)):
+            if turn.pushed > policy.max_delay:
                 raise WaitTooLong(decision, turn.pushed, f"max_delay={policy.max_delay:g}")
             if turn.granted:
                 refuse_long_wait(decision, policy, waited + turn.wait)
@@ -62,7 +61,7 @@ def refuse_long_wait(decision: Decision, policy: Policy, wait: float) -> None:
 
 def _why(seat: Seat, turn: Turn) -> str:
     if turn.pushed:
-        return "the site asked for a pause, or did not answer"
+        return "the site asked for a pause, or is overloaded"
     return f"{seat.delay:g} s lie between two requests"
 
 
@@ -77,12 +76,11 @@ def end_turn(seat: Seat, attempt: Attempt) -> Flow[None]:
     """Give one turn back, with what its response asks of the whole host; whatever interrupts."""
     push, overloaded = 0.0, None
     try:
-        if attempt.arrived:
-            push, overloaded = yield from _asked(attempt)
-        else:
-            push = unanswered_pause(seat.delay)
+        push, overloaded = yield from _asked(attempt)
     finally:
-        yield from Release(seat, sent=attempt.sent, push=push, overloaded=overloaded)
+        yield from Release(
+            seat, sent=attempt.sent, arrived=attempt.arrived, push=push, overloaded=overloaded
+        )
 
 
 def heed(seat: Seat, attempt: Attempt) -> Flow[None]:

@@ -15,9 +15,9 @@ REMEMBERED = 300.0
 class Record:
     """What binds the next request to a host. Times are of the store's own clock, in seconds.
 
-    last: when the last response's headers came.
-    delay: what that request was bound to.
-    floor: no turn starts before it (Retry-After, back-off, an attempt without an answer).
+    last: when the last request had arrived at the latest.
+    delay: how long after ``last`` those before let nothing start, whatever it is bound to.
+    floor: no turn starts before it (Retry-After, back-off).
     strikes: overloaded responses (429, 503) in a row.
     """
 
@@ -33,15 +33,21 @@ class Record:
         """
         return max(self.last + max(self.delay, delay), self.floor)
 
+    def count(self, end: float, delay: float, *, arrived: bool = True) -> None:
+        """Let a request that was bound to ``delay`` seconds hold off those after it.
+
+        end: when its headers came, or it failed.
+        arrived: whether it had arrived by then. One that timed out or was cut off may still be on
+            its way: it counts as if it arrived one of its delays later.
+
+        Requests may end in any order, since a turn can be over before its answer is there. None
+        takes anything away from another.
+        """
+        due = self.last + self.delay
+        arrival = end if arrived else end + delay
+        self.last = max(self.last, arrival)
+        self.delay = max(due - self.last, delay - (self.last - arrival))
+
     def forgettable(self, now: float) -> bool:
         """Whether nothing that could still come would have to wait for this host."""
         return self.start(REMEMBERED) <= now
-
-
-def unanswered_pause(delay: float) -> float:
-    """Return the pause after an attempt that ended without headers, in seconds.
-
-    A request that timed out or was cut off may still be on its way: it gets one delay to arrive,
-    and the site its delay after that.
-    """
-    return 2 * delay

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from functools import partial, wraps
 from types import ModuleType, TracebackType
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 from polite_transport.policy import Policy
 from polite_transport.retrofit.imports import no_longer, when_imported
@@ -136,17 +137,25 @@ def _patch_urllib3(installed: Installed, module: ModuleType) -> None:
 
 
 def _patch_httpx(installed: Installed, module: ModuleType) -> None:
-    from polite_transport.clients.httpx import send_politely, send_politely_async
+    from polite_transport.clients.httpx import send_politely, send_politely_async, way_of
+
+    ways: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # learnt once for each transport
+
+    def route(original: Any, transport: Any) -> tuple[Any, str]:
+        via = ways.get(transport)
+        if via is None:
+            via = ways[transport] = way_of(transport)
+        return partial(original, transport), via
 
     def handle(who: Visitor, original: Any, transport: Any, request: Any) -> Any:
         if _is_unix_socket(transport):
             return original(transport, request)
-        return send_politely(who, lambda _: partial(original, transport), request)
+        return send_politely(who, lambda _: route(original, transport), request)
 
     async def handle_async(who: Visitor, original: Any, transport: Any, request: Any) -> Any:
         if _is_unix_socket(transport):
             return await original(transport, request)
-        return await send_politely_async(who, lambda _: partial(original, transport), request)
+        return await send_politely_async(who, lambda _: route(original, transport), request)
 
     installed.patch(module.HTTPTransport, "handle_request", handle)
     installed.patch(module.AsyncHTTPTransport, "handle_async_request", handle_async)

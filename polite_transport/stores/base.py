@@ -175,6 +175,18 @@ class Store(Protocol):
         """Return the wall clock, seconds since the epoch: copies have dates, turns do not."""
         ...
 
+    def at_hand(self, key: CopyKey) -> Copy | None:
+        """Return a copy that counts, where this process has one; nothing is claimed."""
+        ...
+
+    def passes(self, host: str) -> bool:
+        """Let a request that is bound to no delay come or go without a seat, if that will do.
+
+        Its time is kept for one that is bound. False: it takes a seat, to wait for others, or
+        since what its answer says of the host counts.
+        """
+        ...
+
     def claim(self, key: CopyKey, waiter: CopyWaiter) -> Copy | Reply | Claimed | Busy:
         """Return a copy that counts, or the right to fetch it, or that another does.
 
@@ -204,11 +216,19 @@ class Store(Protocol):
         ...
 
     def release(
-        self, seat: Seat, *, sent: bool, push: float = 0.0, overloaded: bool | None = None
+        self,
+        seat: Seat,
+        *,
+        sent: bool,
+        arrived: bool = True,
+        push: float = 0.0,
+        overloaded: bool | None = None,
     ) -> None:
         """Give the turn, or the place in the queue, back; the next one's turn begins.
 
         sent: whether the request may have reached the site; the seat's delay runs from now then.
+        arrived: whether nothing of it is still under way. If it may be, it counts as arriving one
+            of its delays from now, and what lies between two requests runs from there.
         push: seconds from now before which no turn starts.
         overloaded: True for a 429 or 503 that names no time: the store backs off, longer each
             time in a row. False for any other response: the row is over. None for no response.

@@ -1,6 +1,5 @@
 """Copies of robots.txt within one process: one fetch for all who ask, bounded by bytes."""
 
-import contextlib
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection
@@ -43,12 +42,21 @@ class Copies:
         self._copies: OrderedDict[CopyKey, Copy] = OrderedDict()
         self._claims: dict[CopyKey, Claim] = {}
 
+    def at_hand(self, key: CopyKey) -> Copy | None:
+        """See ``Store.at_hand``."""
+        copy = self._copies.get(key)
+        if copy is None or self._wall() >= copy.expires_at:
+            return None
+        try:  # noqa: SIM105 - suppress() takes longer, and every request comes here
+            self._copies.move_to_end(key)
+        except KeyError:
+            pass  # dropped by another thread just now
+        return copy
+
     def claim(self, key: CopyKey, waiter: CopyWaiter) -> Copy | Reply | Claimed | Busy:
         """See ``Store.claim``."""
-        copy = self._copies.get(key)
-        if copy is not None and self._wall() < copy.expires_at:
-            with contextlib.suppress(KeyError):  # dropped by another thread just now
-                self._copies.move_to_end(key)
+        copy = self.at_hand(key)
+        if copy is not None:
             return copy
         if waiter.outcome is not None:
             return (

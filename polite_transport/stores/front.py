@@ -36,6 +36,7 @@ class Front:
         self._clock = clock
         self._passes: dict[str, float] = {}  # until when, by host
         self.now = wall
+        self.at_hand = self.copies.at_hand
         self.renew = self.turns.renew
 
     @property
@@ -46,19 +47,25 @@ class Front:
     def acquire(self, seat: Seat) -> Turn:
         """See ``Store.acquire``."""
         turn = self.turns.acquire(seat)
-        if turn.granted and (seat.held or not self.passes(seat.host)):
+        if turn.granted and (seat.held or not self.may_pass(seat.host)):
             raise AskShared
         if seat.token and not turn.granted:
             raise AskShared
         return turn
 
     def release(
-        self, seat: Seat, *, sent: bool, push: float = 0.0, overloaded: bool | None = None
+        self,
+        seat: Seat,
+        *,
+        sent: bool,
+        arrived: bool = True,
+        push: float = 0.0,
+        overloaded: bool | None = None,
     ) -> None:
         """See ``Store.release``."""
         if seat.token or push or overloaded:
             raise AskShared
-        self.turns.release(seat, sent=sent)
+        self.turns.release(seat, sent=sent, arrived=arrived)
 
     def claim(self, key: CopyKey, waiter: CopyWaiter) -> Copy | Reply | Claimed | Busy:
         """See ``Store.claim``."""
@@ -80,6 +87,10 @@ class Front:
         return isinstance(waiter, Seat) and self.turns.is_blocked_by(thread, waiter)
 
     def passes(self, host: str) -> bool:
+        """See ``Store.passes``."""
+        return self.may_pass(host) and self.turns.passes(host)
+
+    def may_pass(self, host: str) -> bool:
         """Whether requests to a host that are bound to nothing need not ask at the moment."""
         until = self._passes.get(host)
         return until is not None and self._clock() < until

@@ -96,6 +96,7 @@ class Leave:
 
     sent: bool
     delay: float
+    arrived: bool = True
     push: float = 0.0
     overloaded: bool | None = None
 

@@ -40,6 +40,8 @@ class MemoryStore:
         self._copies = copies = Copies(clock, wall, copies_bytes)
         # The verbs of ``Store``, bound once: they are on the way of every request.
         self.now = wall
+        self.at_hand = copies.at_hand
+        self.passes = turns.passes
         self.claim = copies.claim
         self.publish = copies.publish
         self.acquire = turns.acquire

@@ -6,7 +6,7 @@
 from dataclasses import dataclass, field
 
 from polite_transport.pacing.retry_after import backoff
-from polite_transport.pacing.turns import REMEMBERED, Record, unanswered_pause
+from polite_transport.pacing.turns import REMEMBERED, Record
 from polite_transport.stores.base import NOW, Turn
 from polite_transport.stores.ledger import CLAIM, PASS, Leave, channel_of, delay_of
 
@@ -80,9 +80,7 @@ class HostRecord(Record):
         if not self.holder or now < self.until:
             return
         if self.is_sending:
-            self.last = self.until
-            self.delay = delay_of(self.holder)
-            self.floor = max(self.floor, self.until + unanswered_pause(self.delay))
+            self.count(self.until, delay_of(self.holder), arrived=False)
         self.holder = ""
         self.is_sending = False
 
@@ -108,8 +106,7 @@ class HostRecord(Record):
             self.floor = max(self.floor, now + push)
         if token and self.holder == token:
             if leave.sent:
-                self.last = now
-                self.delay = leave.delay
+                self.count(now, leave.delay, arrived=leave.arrived)
             self.holder = ""
             self.is_sending = False
             return push, self._promote(now, epoch)
@@ -117,8 +114,7 @@ class HostRecord(Record):
             self.queue.remove(token)
         elif leave.sent:
             # Bound to nothing; or its lease had ended, and an answer came after all.
-            self.last = max(self.last, now)
-            self.floor = max(self.floor, now + leave.delay)
+            self.count(now, leave.delay, arrived=leave.arrived)
         return push, ""
 
     def let_pass(self, channel: str, now: float) -> float:
@@ -142,5 +138,8 @@ class HostRecord(Record):
     @property
     def needed_until(self) -> float:
         """When nothing that could still come would have to wait for this host."""
-        holding = self.until + REMEMBERED if self.holder else NEVER
+        holding = NEVER
+        if self.holder:  # what becomes of it is not known yet, so that the worst counts
+            delay = delay_of(self.holder)
+            holding = self.until + delay + max(delay, REMEMBERED)
         return max(self.start(REMEMBERED), self.pass_until + REMEMBERED, holding)

@@ -22,6 +22,7 @@ from polite_transport.stores.ledger import (
     Leave,
     Packed,
 )
+from polite_transport.stores.outage import OnError
 from polite_transport.stores.redis_connection import ANSWER_TIMEOUT, Connection, text_of
 from polite_transport.stores.shared import SharedStore
 
@@ -39,6 +40,12 @@ class RedisStore(SharedStore):
     timeout: seconds that a request waits for a server that is away, before StoreUnavailable.
     lease: seconds that a process which dies in mid-request holds its host up; the same in all.
     copies_bytes: what robots.txt copies may take in this process's memory, see ``MemoryStore``.
+    on_error: "raise" StoreUnavailable where the server cannot be used, or go on "local": each
+        process by itself, at ``max_processes`` times each site's delay, until it can; never
+        unpaced.
+    max_processes: how many processes share the namespace at the most; "local" needs it.
+    assume_cold: that nothing was sent before. Otherwise each host waits a delay after the namespace
+        was made or the server started, if this process is the first to find it so.
 
     The server must not evict keys (``maxmemory-policy noeviction``).
     Pickled, it connects to the same server where it is loaded, if it was made from a URL; a deep
@@ -54,6 +61,9 @@ class RedisStore(SharedStore):
         timeout: float = 5.0,
         lease: float = LEASE,
         copies_bytes: int = 128 * 2**20,
+        on_error: OnError = "raise",
+        max_processes: int | None = None,
+        assume_cold: bool = False,
     ) -> None:
         if not _NAMESPACE.fullmatch(namespace):
             raise ValueError(
@@ -65,11 +75,19 @@ class RedisStore(SharedStore):
             "timeout": timeout,
             "lease": lease,
             "copies_bytes": copies_bytes,
+            "on_error": on_error,
+            "max_processes": max_processes,
+            "assume_cold": assume_cold,
         }
         connection = Connection(server, timeout)
         self._shown = f"RedisStore({connection.name!r}, namespace={namespace!r})"
-        ledger = RedisLedger(connection, namespace, lease)
-        super().__init__(ledger, lease=lease, copies_bytes=copies_bytes)
+        super().__init__(
+            RedisLedger(connection, namespace, lease, assume_cold=assume_cold),
+            lease=lease,
+            copies_bytes=copies_bytes,
+            on_error=on_error,
+            max_processes=max_processes,
+        )
 
     def made_of(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """See ``SharedStore.made_of``."""
@@ -84,8 +102,11 @@ class RedisStore(SharedStore):
 class RedisLedger:
     """The ledger in Redis; its clock is the server's."""
 
-    def __init__(self, connection: Connection, namespace: str, lease: float) -> None:
+    def __init__(
+        self, connection: Connection, namespace: str, lease: float, *, assume_cold: bool
+    ) -> None:
         self._redis = connection
+        self._assume_cold = assume_cold
         self._prefix = f"polite:{{{namespace}}}"
         self._epoch = f"{self._prefix}:epoch"
         self._lease = round(lease * _SECOND)
@@ -96,12 +117,16 @@ class RedisLedger:
         connection.on_new_server(self._greet)
 
     def _greet(self, connection: Any, run_id: str) -> None:
-        connection.send_command("EVAL", self._hello, 1, self._epoch, run_id, check_health=False)
+        command = ("EVAL", self._hello, 1, self._epoch, run_id, int(self._assume_cold))
+        connection.send_command(*command, check_health=False)
         connection.read_response()
 
     def open_mailbox(self) -> "Subscription":
         """See ``Ledger.open_mailbox``."""
         self._redis.check_memory()
+        if self._assume_cold:
+            self._redis.call(self._redis.client.set, self._epoch, "? 0", nx=True)
+            self._assume_cold = False  # what is lost from now on was sent while we were there
         return Subscription(self._redis)
 
     def close(self) -> None:
@@ -140,6 +165,7 @@ class RedisLedger:
             token,
             int(leave.sent),
             _micro(leave.delay),
+            int(leave.arrived),
             _micro(leave.push),
             overloaded,
             *pauses,

@@ -5,7 +5,8 @@ or a robots.txt, one at a time goes on to the ledger. That keeps first come firs
 process, and the ledger's own queue as short as there are processes.
 
 A thread of the background listens for wake-ups and renews the leases of requests on their way. It
-starts with the first turn, and ends with the store.
+starts with the first turn, and ends with the store. What is done while the ledger is away stands in
+``outage.py``.
 """
 
 import itertools
@@ -17,9 +18,11 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self
 
 from polite_transport.pacing.retry_after import backoff
+from polite_transport.pacing.turns import REMEMBERED
 from polite_transport.robots.access import Copy, Reply
 from polite_transport.stores.base import (
     NOW,
@@ -45,12 +48,14 @@ from polite_transport.stores.ledger import (
     ledger_key,
     token,
 )
+from polite_transport.stores.outage import OnError, Outage, Outages
 from polite_transport.stores.packing import NotACopy, pack, unpack
 
 log = logging.getLogger("polite_transport")
 
 _RECONNECT_PAUSE = 0.2  # seconds between attempts of the listener
 _MOST_OWED = 10_000
+_NO_HOST = "store.invalid"  # of a record that is written to see whether one can (RFC 2606)
 
 
 class SharedStore:
@@ -58,6 +63,7 @@ class SharedStore:
 
     lease: seconds; see ``ledger.LEASE``. Turns of requests on their way are renewed three times
         as often.
+    on_error, max_processes: see ``Outages``.
     """
 
     def __init__(
@@ -66,16 +72,21 @@ class SharedStore:
         *,
         lease: float,
         copies_bytes: int,
+        on_error: OnError = "raise",
+        max_processes: int | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
         if not 0.0 < lease <= 3600.0:
             raise ValueError(f"lease={lease!r}: seconds, above 0 and up to an hour")
         self.front = Front(clock, wall, copies_bytes)
+        self._outages = Outages(self.front.turns, clock, on_error, max_processes)
         self._ledger = ledger
         self._lease = lease
         self._clock = clock
         self.now = wall
+        self.at_hand = self.front.at_hand
+        self.passes = self.front.passes
         self.renew = self.front.renew
         self.is_blocked_by = self.front.is_blocked_by
         self._start_anew()
@@ -91,15 +102,28 @@ class SharedStore:
         self._sending: dict[str, Seat] = {}
         self._fetching: dict[str, tuple[str, CopyWaiter]] = {}  # with the ledger's key
         self._owed: deque[tuple[float, str, str, Leave]] = deque(maxlen=_MOST_OWED)
+        self._telling = threading.Lock()
+        self._outages.forget()
 
     # --- turns ------------------------------------------------------------------------------
 
     def acquire(self, seat: Seat) -> Turn:
         """See ``Store.acquire``."""
+        alone = self._outages.alone
+        if alone is None:
+            try:
+                return self._acquire_shared(seat)
+            except StoreFault as fault:
+                alone = self._outages.endure(fault, self)
+                if alone is None:
+                    raise
+        return self._acquire_alone(seat, alone)
+
+    def _acquire_shared(self, seat: Seat) -> Turn:
         turns = self.front.turns
         turn = turns.acquire(seat)
         if turn.granted and not seat.held:
-            if self.front.passes(seat.host) or self._may_pass(seat.host):
+            if self.front.may_pass(seat.host) or self._may_pass(seat.host):
                 return NOW
             seat.alone = True  # where someone is bound, everybody takes turns
             turn = turns.acquire(seat)
@@ -142,6 +166,33 @@ class SharedStore:
                 self._sending[name] = seat
         return turn
 
+    def _acquire_alone(self, seat: Seat, alone: Outage) -> Turn:
+        """Acquire as in ``MemoryStore``, only that more lies between two requests to a host."""
+        self.front.let_pass_no_longer(seat.host)
+        if not seat.delay and alone.rest(seat):
+            seat.alone = True  # it would pass
+        turn = self.front.turns.acquire(seat)
+        if not turn.granted:
+            if seat.token:
+                self._leave_ledger(seat, Leave(sent=False, delay=seat.delay))
+            return turn
+        if not seat.held:
+            return NOW
+        wait = max(turn.wait, alone.rest(seat))
+        if wait:
+            seat.until = self._clock() + wait + seat.limit
+            alone.expect(seat)
+            turn = Turn(False, wait, turn.pushed, wait)
+        else:
+            alone.waiting.discard(seat)
+            # The ledger is to know of it, if it is back before the request has ended.
+            if not seat.token:
+                channel = self._channel or alone.channel
+                seat.token = token(channel, next(self._numbers), seat.delay)
+            self._sending[seat.token] = seat
+            turn = NOW
+        return self.acquire(seat) if alone.is_over else turn
+
     def _expect(self, name: str, waiter: Waiter) -> None:
         """Let a waiter be woken, before it is known whether it has to wait at all."""
         waiter.wake = None  # what an earlier wait has left there would be called in vain
@@ -149,15 +200,31 @@ class SharedStore:
         self._waiting[name] = waiter
 
     def release(
-        self, seat: Seat, *, sent: bool, push: float = 0.0, overloaded: bool | None = None
+        self,
+        seat: Seat,
+        *,
+        sent: bool,
+        arrived: bool = True,
+        push: float = 0.0,
+        overloaded: bool | None = None,
     ) -> None:
         """See ``Store.release``."""
+        alone = self._outages.alone
+        if alone is not None:
+            alone.leave(seat, sent=sent)
         try:
             if seat.token or push or overloaded:
-                push = self._leave_ledger(seat, Leave(sent, seat.delay, push, overloaded))
+                leave = Leave(sent, seat.delay, arrived, push, overloaded)
+                push = self._leave_ledger(seat, leave)
         finally:
-            # Overloads in a row are counted by the ledger alone, which has all of them.
-            self.front.turns.release(seat, sent=sent, push=push)
+            # While the ledger is there, it counts overloads in a row: it has all of them.
+            self.front.turns.release(
+                seat,
+                sent=sent,
+                arrived=arrived,
+                push=push,
+                overloaded=None if alone is None else overloaded,
+            )
 
     def _leave_ledger(self, seat: Seat, leave: Leave) -> float:
         """End a turn in the ledger, now or when it can be reached again; return the push."""
@@ -166,6 +233,9 @@ class SharedStore:
         self._sending.pop(name, None)
         if leave.push or leave.overloaded:
             self.front.let_pass_no_longer(seat.host)
+        if self._outages.alone is not None:
+            self._owed.append((self._clock(), seat.host, name, leave))
+            return leave.push
         try:
             return self._ledger.release(seat.host, name, leave)
         except StoreFault as fault:
@@ -180,6 +250,17 @@ class SharedStore:
         found = self.front.copies.claim(key, waiter)
         if not isinstance(found, Claimed):
             return found
+        if self._outages.alone is None:
+            try:
+                return self._claim_shared(key, waiter, found)
+            except StoreFault as fault:
+                if self._outages.endure(fault, self) is None:
+                    raise
+        return found
+
+    def _claim_shared(
+        self, key: CopyKey, waiter: CopyWaiter, found: Claimed
+    ) -> Copy | Reply | Claimed | Busy:
         if not waiter.token:
             waiter.token = token(self._listening(), next(self._numbers), 0.0)
             waiter.since = self._clock()
@@ -220,6 +301,7 @@ class SharedStore:
             if name:
                 self._waiting.pop(name, None)
                 self._fetching.pop(name, None)
+            if name and self._outages.alone is None:
                 self._ledger.publish(ledger_key(key), name, _shareable(outcome))
         except StoreFault as fault:
             log.warning("the robots.txt of %s is not shared: %s", key.origin, fault)
@@ -262,13 +344,17 @@ class SharedStore:
     def beat(self) -> None:
         """Renew the leases of requests on their way, and tell the ledger what it has missed."""
         now = self._clock()
-        while self._owed:
-            since, host, name, leave = self._owed[0]
-            left = Leave(
-                leave.sent, leave.delay, max(leave.push - (now - since), 0.0), leave.overloaded
-            )
-            self._ledger.release(host, name, left)
-            self._owed.popleft()
+        with self._telling:
+            while self._owed:
+                owed = since, host, name, leave = self._owed.popleft()
+                left = replace(leave, push=max(leave.push - (now - since), 0.0))
+                if not left.push and now - since > max(REMEMBERED, 2 * leave.delay):
+                    continue  # nobody has to wait for it any more
+                try:
+                    self._ledger.release(host, name, left)
+                except BaseException:
+                    self._owed.appendleft(owed)
+                    raise
         turns = [
             (seat.host, name)
             for name, seat in list(self._sending.items())
@@ -282,6 +368,15 @@ class SharedStore:
         if turns or claims:
             self._ledger.renew(turns, claims)
 
+    def try_again(self) -> None:
+        """Ask the ledger whether it is back; where it is, tell it what it has missed.
+
+        Raises StoreFault.
+        """
+        self._listening()
+        self._ledger.release(_NO_HOST, "", Leave(sent=False, delay=0.0))
+        self.beat()
+
     def close(self) -> None:
         """Stop listening and let go of files and connections; the next request starts anew."""
         with self._lock:
@@ -289,6 +384,7 @@ class SharedStore:
         if closing is not None:
             closing.release()
             self.hear(None)
+        self._outages.end()
         self._ledger.close()
 
     def start_anew_after_fork(self) -> None:

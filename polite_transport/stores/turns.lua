@@ -43,14 +43,12 @@ local function start_of(record, delay)
   return math.max(record.last + math.max(record.delay, delay), record.floor)
 end
 
-local function write(record)
-  local needed = math.max(start_of(record, REMEMBERED), record.pass_until + REMEMBERED)
-  if record.holder ~= '' then
-    needed = math.max(needed, record.ends + REMEMBERED)
-  end
-  local packed = cmsgpack.pack(record.last, record.delay, record.floor, record.strikes,
-    record.holder, record.is_sending, record.ends, record.pass_until, record.passing, record.queue)
-  redis.call('SET', KEYS[1], packed, 'PX', whole(math.max(math.ceil((needed - now) / 1000), 1000)))
+-- Let a request hold off those after it; see Record.count in turns.py.
+local function count(record, ended, delay, arrived)
+  local due = record.last + record.delay
+  local arrival = arrived and ended or ended + delay
+  record.last = math.max(record.last, arrival)
+  record.delay = math.max(due - record.last, delay - (record.last - arrival))
 end
 
 local function channel_of(token)
@@ -59,6 +57,17 @@ end
 
 local function delay_of(token)
   return tonumber(string.match(token, '[^:]*$'))
+end
+
+local function write(record)
+  local needed = math.max(start_of(record, REMEMBERED), record.pass_until + REMEMBERED)
+  if record.holder ~= '' then
+    local delay = delay_of(record.holder)
+    needed = math.max(needed, record.ends + delay + math.max(delay, REMEMBERED))
+  end
+  local packed = cmsgpack.pack(record.last, record.delay, record.floor, record.strikes,
+    record.holder, record.is_sending, record.ends, record.pass_until, record.passing, record.queue)
+  redis.call('SET', KEYS[1], packed, 'PX', whole(math.max(math.ceil((needed - now) / 1000), 1000)))
 end
 
 local function wake(token)
@@ -82,9 +91,7 @@ local function end_overdue(record)
     return
   end
   if record.is_sending then
-    record.last = record.ends
-    record.delay = delay_of(record.holder)
-    record.floor = math.max(record.floor, record.ends + 2 * record.delay)
+    count(record, record.ends, delay_of(record.holder), false)
   end
   record.holder = ''
   record.is_sending = false
@@ -150,9 +157,9 @@ function verbs.acquire(record, token, not_before, lease)
   return {0, wait, pushed, math.max(record.ends - now, 0)}
 end
 
--- token, sent (1 or 0), delay, push, overloaded (1, 0, or -1 for not known), then our own pauses
--- after the first, second, ... overload in a row -> push
-function verbs.release(record, token, sent, delay, push, overloaded, ...)
+-- token, sent (1 or 0), delay, arrived (1 or 0), push, overloaded (1, 0, or -1 for not known), then
+-- our own pauses after the first, second, ... overload in a row -> push
+function verbs.release(record, token, sent, delay, arrived, push, overloaded, ...)
   if overloaded == 1 and now >= record.floor then
     local pauses = {...}
     record.strikes = record.strikes + 1
@@ -166,8 +173,7 @@ function verbs.release(record, token, sent, delay, push, overloaded, ...)
   local woken = ''
   if token ~= '' and record.holder == token then
     if sent == 1 then
-      record.last = now
-      record.delay = delay
+      count(record, now, delay, arrived == 1)
     end
     record.holder = ''
     record.is_sending = false
@@ -177,8 +183,7 @@ function verbs.release(record, token, sent, delay, push, overloaded, ...)
     if place then
       table.remove(record.queue, place)
     elseif sent == 1 then
-      record.last = math.max(record.last, now)
-      record.floor = math.max(record.floor, now + delay)
+      count(record, now, delay, arrived == 1)
     end
   end
   write(record)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from polite_transport.pacing.retry_after import backoff
-from polite_transport.pacing.turns import Record, unanswered_pause
+from polite_transport.pacing.turns import Record
 from polite_transport.stores.base import NOW, Seat, Turn
 
 
@@ -69,16 +69,14 @@ class Turns:
             self._wake([each for each in woken if each is not seat])
         return turn
 
-    def _passes(self, host: Host, seat: Seat, now: float) -> bool:
-        """Whether a request is bound to nothing, so that it needs no turn and no lock.
+    def passes(self, host: str) -> bool:
+        """See ``Store.passes``."""
+        known = self._hosts.get(host)
+        return known is not None and not known.strikes and _let_pass(known, self._clock())
 
-        It leaves its time behind for a later request that is bound.
-        """
-        if seat.delay or seat.alone or host.holder is not None or host.start(0.0) > now:
-            return False
-        host.delay = 0.0
-        host.last = now
-        return True
+    def _passes(self, host: Host, seat: Seat, now: float) -> bool:
+        """Whether a request is bound to nothing, so that it needs no turn and no lock."""
+        return not (seat.delay or seat.alone) and _let_pass(host, now)
 
     def _add(self, name: str, now: float) -> Host:
         """Take a host in, and look at two others, whether they can be forgotten."""
@@ -122,9 +120,7 @@ class Turns:
         holder = host.holder
         if holder is None or (now < holder.until and not holder.is_gone):
             return ()
-        host.last = now
-        host.delay = holder.delay
-        host.floor = max(host.floor, now + unanswered_pause(holder.delay))
+        host.count(now, holder.delay, arrived=False)
         return self._hand_on(host, now)
 
     def _hand_on(self, host: Host, now: float) -> Collection[Seat]:
@@ -169,15 +165,22 @@ class Turns:
             seat.until = self._clock() + seat.limit
 
     def release(
-        self, seat: Seat, *, sent: bool, push: float = 0.0, overloaded: bool | None = None
+        self,
+        seat: Seat,
+        *,
+        sent: bool,
+        arrived: bool = True,
+        push: float = 0.0,
+        overloaded: bool | None = None,
     ) -> None:
         """See ``Store.release``."""
         host = self._hosts.get(seat.host)
         if host is None:
             return
         now = self._clock()
-        if not (seat.held or seat.queued or seat.delay or push or overloaded or host.strikes):
-            if sent:  # the end of a request that was bound to nothing
+        news = push or overloaded or host.strikes
+        if not (seat.held or seat.queued or seat.delay or news or host.delay or host.holder):
+            if sent:  # the end of a request that was bound to nothing, among others like it
                 host.last = now
             return
         with self._lock:
@@ -185,8 +188,7 @@ class Turns:
             woken: Collection[Seat] = ()
             if host.holder is seat:
                 if sent:
-                    host.last = now
-                    host.delay = seat.delay
+                    host.count(now, seat.delay, arrived=arrived)
                 woken = self._hand_on(host, now)
             elif seat.queued and host.queue is not None:
                 host.queue.remove(seat)
@@ -194,8 +196,7 @@ class Turns:
                 seat.queued = False
             elif sent:
                 # Bound to nothing; or its turn ended by the limit, and an answer came after all.
-                host.last = now
-                host.floor = max(host.floor, now + seat.delay)
+                host.count(now, seat.delay, arrived=arrived)
         self._wake(woken)
 
     def _push(
@@ -210,6 +211,11 @@ class Turns:
             host.strikes = 0
         if push:
             host.floor = max(host.floor, now + push)
+
+    def last(self, name: str) -> float:
+        """Return when the last request to a host had arrived, by the clock; -inf for none known."""
+        host = self._hosts.get(name)
+        return float("-inf") if host is None else host.last
 
     def is_blocked_by(self, thread: int, seat: Seat) -> bool:
         """Whether the holder of the turn, or one before us in the queue, needs that thread."""
@@ -235,6 +241,17 @@ class Turns:
         now = self._clock()
         for host in self._hosts.values():
             if host.holder is not None:
-                host.last = now
-                host.delay = host.holder.delay
+                host.count(now, host.holder.delay)
             host.holder = host.queue = None
+
+
+def _let_pass(host: Host, now: float) -> bool:
+    """Let a request that is bound to nothing go, unless there is someone, or a pause, to wait for.
+
+    It leaves its time behind for a later request that is bound.
+    """
+    if host.holder is not None or host.last + host.delay > now or host.floor > now:
+        return False
+    host.delay = 0.0
+    host.last = now
+    return True

@@ -14,6 +14,7 @@ from typing import Any
 from polite_transport import MemoryStore
 from polite_transport.errors import PoliteError
 from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer, check, enter, leave
+from polite_transport.flow.at_once import check_at_once, enter_at_once, leave_at_once
 from polite_transport.robots.access import Access, Copy, Reply
 from polite_transport.steps import (
     Acquire,
@@ -34,7 +35,7 @@ UA = "MyBot/1.0 (+https://example.org/bot)"
 WALL = 2.0**30  # seconds by which wall and monotonic clock differ; a sum with it stays exact
 ENDLESS = 100_000  # steps; no world that is right comes near
 
-Task = Generator["Step[Any] | Page", Any, None]
+Task = Generator["Step[Any] | Page | AtOnce", Any, None]
 
 
 class Cancelled(BaseException):
@@ -66,6 +67,15 @@ class Exchange:
     @property
     def is_connected(self) -> bool:
         return self.ends is None or self.ends.status is not None
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """The short way, which clients try first; its answer is whether it was gone."""
+
+    act: Callable[..., bool]
+    call: Call
+    attempt: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -145,15 +155,18 @@ class Party:
         """What a client does with one request, over as many attempts as its retries make."""
         call = self.call
         try:
-            yield from check(call)
+            if not (yield AtOnce(check_at_once, call)):
+                yield from check(call)
             for exchange in self.exchanges:
-                yield from enter(call)
+                if not (yield AtOnce(enter_at_once, call)):
+                    yield from enter(call)
                 try:
                     attempt = yield Page(call, exchange)
                 except BaseException:
                     yield from leave(call, UNANSWERED)
                     raise
-                yield from leave(call, attempt)
+                if not (yield AtOnce(leave_at_once, call, (attempt,))):
+                    yield from leave(call, attempt)
             self.outcome = "sent"
         except (PoliteError, NoAnswer) as error:
             self.outcome = type(error).__name__
@@ -240,8 +253,11 @@ class World:
                 party.ended = True
                 self._forget_fetch(party)
                 return
-            party.steps += 1
             throw = False
+            if isinstance(step, AtOnce):  # a function: nothing interrupts it
+                answer = self._at_once(party, step)
+                continue
+            party.steps += 1
             if party.vanish_at_step == party.steps:
                 party.vanished = True
                 self._forget_fetch(party)
@@ -303,6 +319,19 @@ class World:
         if isinstance(step, Acquire):
             self._asked(party, step.waiter, answer.granted and not answer.wait)
         return answer
+
+    def _at_once(self, party: Party, step: AtOnce) -> bool:
+        done = step.act(step.call, *step.attempt, self.store)
+        host = step.call.target.host
+        if done and step.act is check_at_once:
+            party.checks += 1
+        elif done and step.act is enter_at_once:
+            party.let_go = next(self._numbers)
+        elif done and party.last_line is not None:
+            party.last_line.over = min(party.last_line.over, next(self._numbers))
+        if done and step.act is not check_at_once:
+            self.releases[host] = self.releases.get(host, 0) + 1
+        return done
 
     def _published(self, origin: str, copy: Copy) -> None:
         status, until = self.read[origin]

@@ -118,9 +118,19 @@ def test_a_pause_beyond_max_delay_is_told_and_never_shortened(max_delay: float) 
         assert world.send(policy=policy) == sent + 300
 
 
-def test_ones_own_failures_are_no_pause_beyond_max_delay() -> None:
-    policy = Policy(min_delay=200.0, max_delay=250.0)
+@pytest.mark.parametrize("max_delay", [200.0, 250.0])
+def test_ones_own_failures_are_no_pause_beyond_max_delay(max_delay: float) -> None:
+    policy = Policy(min_delay=200.0, max_delay=max_delay)
     assert after(UNANSWERED, policy) == 400
+
+
+@pytest.mark.parametrize(("delay", "pause"), [(0.0, 4.0), (1.0, 4.0), (2.0, 4.0), (5.0, 7.0)])
+def test_after_no_answer_a_longer_delay_counts_from_the_latest_arrival(
+    delay: float, pause: float
+) -> None:
+    world = Clockwork()
+    sent = world.send(policy=TWO, ends=UNANSWERED)
+    assert world.send(policy=Policy(min_delay=delay)) - sent == pause
 
 
 # --- what people are told ---------------------------------------------------------------------

@@ -11,7 +11,7 @@ from polite_transport.pacing.retry_after import (
     http_seconds,
     retry_after,
 )
-from polite_transport.pacing.turns import Record, unanswered_pause
+from polite_transport.pacing.turns import Record
 
 NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT, the example date of RFC 9110
 
@@ -122,16 +122,45 @@ def test_it_ends_at_a_minute_but_never_below_the_delay(strikes: int) -> None:
     assert backoff(strikes, 90.0) == 90.0
 
 
-def test_an_end_without_an_answer_costs_two_delays() -> None:
-    assert unanswered_pause(3.0) == 6.0
-
-
 def test_the_larger_of_two_delays_counts_and_no_start_before_the_floor() -> None:
     record = Record(last=100.0, delay=3.0)
     assert [record.start(delay) for delay in (0.0, 3.0, 5.0)] == [103.0, 103.0, 105.0]
     record.floor = 104.0
     assert [record.start(delay) for delay in (0.0, 5.0)] == [104.0, 105.0]
     assert Record().start(300.0) == -math.inf
+
+
+# What is bound to 0, 2, 5 and 9 seconds may start after requests that ended so many seconds ago,
+# were bound to so many, and had arrived by then or not.
+@pytest.mark.parametrize(
+    ("ended", "starts"),
+    [
+        ([(0.0, 3.0, True)], [3, 3, 5, 9]),
+        ([(0.0, 3.0, False)], [6, 6, 8, 12]),
+        ([(0.0, 0.0, False)], [0, 2, 5, 9]),
+        ([(0.0, 1.0, False), (0.5, 0.0, True)], [2, 3, 6, 10]),
+        ([(0.0, 4.0, False), (1.0, 1.0, True)], [8, 8, 9, 13]),
+        ([(0.0, 1.0, False), (0.5, 6.0, True)], [6.5, 6.5, 6.5, 10]),
+        ([(0.0, 6.0, True), (4.0, 1.0, True)], [6, 6, 9, 13]),
+        ([(0.0, 2.0, False), (1.0, 2.0, False)], [5, 5, 8, 12]),
+    ],
+)
+def test_each_request_holds_off_those_after_it_and_takes_nothing_from_another(
+    ended: list[tuple[float, float, bool]], starts: list[float]
+) -> None:
+    for order in (ended, ended[::-1]):
+        record = Record()
+        for end, delay, arrived in order:
+            record.count(1_000.0 + end, delay, arrived=arrived)
+        assert [record.start(delay) - 1_000.0 for delay in (0.0, 2.0, 5.0, 9.0)] == starts
+        assert record.delay >= 0.0
+
+
+def test_the_delay_of_one_request_is_kept_to_the_last_bit() -> None:
+    record = Record()
+    record.count(123_456.789, 0.1)
+    record.count(123_457.891, 0.1)
+    assert record.delay == 0.1
 
 
 def test_a_record_is_forgettable_when_nothing_can_have_to_wait_for_it() -> None:

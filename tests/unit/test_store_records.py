@@ -27,12 +27,33 @@ def release(record: HostRecord, who: str, now: float, **leave: float | bool) -> 
     return record.release(who, Leave(**options), now, -1e9)[1]  # type: ignore[arg-type]
 
 
-def test_one_that_died_in_mid_request_counts_as_unanswered_from_the_end_of_its_lease() -> None:
-    record, dead, other = HostRecord(), asker(2.0), asker(1.0)
+@pytest.mark.parametrize(("next_one", "wait"), [(1.0, 4.0), (5.0, 7.0), (0.0, 4.0)])
+def test_one_that_died_in_mid_request_counts_as_unanswered_from_the_end_of_its_lease(
+    next_one: float, wait: float
+) -> None:
+    record, dead, other = HostRecord(), asker(2.0), asker(next_one)
     assert acquire(record, dead, 100.0) == NOW
     assert not acquire(record, other, 100.0 + LEASE - 0.1).granted
     turn = acquire(record, other, 100.0 + LEASE)
-    assert turn == Turn(granted=True, wait=2 * 2.0, pushed=2 * 2.0)
+    assert turn == Turn(granted=True, wait=wait)
+
+
+@pytest.mark.parametrize(("next_one", "wait"), [(1.0, 4.0), (5.0, 7.0), (0.0, 4.0)])
+def test_without_an_answer_it_may_arrive_for_one_of_its_delays(
+    next_one: float, wait: float
+) -> None:
+    record, who = HostRecord(), asker(2.0)
+    acquire(record, who, 100.0)
+    release(record, who, 103.0, delay=2.0, arrived=False)
+    assert acquire(record, asker(next_one), 103.0) == Turn(granted=True, wait=wait)
+
+
+def test_one_bound_to_nothing_that_ends_later_hides_no_late_arrival() -> None:
+    record, who = HostRecord(), asker(2.0)
+    acquire(record, who, 100.0)
+    release(record, who, 103.0, delay=2.0, arrived=False)
+    release(record, "", 104.0, delay=0.0)
+    assert acquire(record, asker(5.0), 104.0).wait == pytest.approx(1.0 + 5.0)
 
 
 def test_one_that_died_before_it_confirmed_costs_its_claim_and_no_delay() -> None:
@@ -138,7 +159,17 @@ def test_a_late_answer_keeps_its_delay_even_so() -> None:
     assert record.holder == other
     release(record, late, 118.0, delay=3.0)
     assert record.holder == other
-    assert record.floor >= 121.0
+    assert record.start(0.0) == 121.0
+    assert record.floor < 118.0, "it is no pause that the site asked for"
+
+
+def test_a_late_end_without_an_answer_counts_from_then() -> None:
+    record, late, other = HostRecord(), asker(3.0), asker(1.0)
+    acquire(record, late, 100.0)
+    acquire(record, other, 117.0)
+    release(record, late, 118.0, delay=3.0, arrived=False)
+    release(record, other, 118.5, delay=1.0)
+    assert [record.start(delay) for delay in (0.0, 5.0)] == [124.0, 126.0]
 
 
 def test_the_wait_of_a_queue_is_told_at_the_least() -> None:
@@ -152,5 +183,8 @@ def test_nothing_is_forgotten_that_someone_may_have_to_wait_for() -> None:
     record, who = HostRecord(), asker()
     acquire(record, who, 100.0)
     assert record.needed_until > 100.0 + LEASE
+    slow = HostRecord()
+    acquire(slow, asker(400.0), 100.0)
+    assert slow.needed_until >= 100.0 + LEASE + 2 * 400.0
     release(record, who, 101.0, push=900.0)
     assert record.needed_until == pytest.approx(1001.0)

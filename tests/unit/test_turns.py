@@ -129,6 +129,48 @@ def test_the_clock_starts_when_the_headers_are_in(
     assert turns.acquire(seat(later)) == Turn(granted=True, wait=4.0)
 
 
+@pytest.mark.parametrize(
+    ("its_own", "next_one", "wait"), [(3.0, 3.0, 6.0), (3.0, 8.0, 11.0), (3.0, 0.0, 6.0)]
+)
+def test_without_an_answer_it_may_arrive_for_one_of_its_delays(
+    turns: Turns, clock: Clock, its_own: float, next_one: float, wait: float
+) -> None:
+    first = seat(its_own)
+    turns.acquire(first)
+    clock.now += 30
+    turns.release(first, sent=True, arrived=False)
+    assert turns.acquire(second := seat(next_one)) == Turn(granted=True, wait=wait)
+    clock.now += wait
+    assert turns.acquire(second) == NOW
+
+
+def test_a_pause_beside_an_end_without_an_answer_holds_for_all(turns: Turns) -> None:
+    turns.acquire(first := seat(3.0))
+    turns.release(seat(0.0), sent=False, push=10.0)
+    turns.release(first, sent=True, arrived=False)
+    assert turns.acquire(seat(0.0)) == Turn(granted=True, wait=10.0, pushed=10.0)
+    turns_without_holder(turns)
+    assert turns.acquire(seat(8.0)) == Turn(granted=True, wait=11.0, pushed=10.0)
+
+
+def test_robots_txt_without_an_answer_is_bound_to_what_is_known(turns: Turns) -> None:
+    turns.acquire(robots_txt := seat(0.0, alone=True))
+    turns.release(robots_txt, sent=True, arrived=False)
+    assert turns.acquire(seat(0.0)) == NOW
+    assert turns.acquire(seat(5.0)).wait == 5.0
+
+
+def test_the_end_of_one_bound_to_nothing_hides_no_late_arrival(turns: Turns, clock: Clock) -> None:
+    turns.acquire(free := seat(0.0))
+    turns.acquire(bound := seat(4.0))
+    clock.now += 4
+    assert turns.acquire(bound) == NOW
+    turns.release(bound, sent=True, arrived=False)
+    clock.now += 1
+    turns.release(free, sent=True, overloaded=False)
+    assert turns.acquire(seat(9.0)).wait == 3.0 + 9.0
+
+
 def test_what_was_not_sent_costs_nothing(turns: Turns) -> None:
     first = seat(4.0)
     turns.acquire(first)
@@ -249,7 +291,19 @@ def test_a_turn_ends_by_its_limit_and_counts_as_unanswered(turns: Turns, clock: 
     clock.now += 14.9
     assert not turns.acquire(second).granted
     clock.now += 0.1
-    assert turns.acquire(second) == Turn(granted=True, wait=6.0, pushed=6.0)
+    assert turns.acquire(second) == Turn(granted=True, wait=6.0)
+
+
+def test_after_a_limit_too_a_longer_delay_counts_from_the_latest_arrival(
+    turns: Turns, clock: Clock
+) -> None:
+    stalled, second = seat(3.0, limit=20.0), seat(10.0)
+    queue(turns, stalled, second)
+    clock.now += 20
+    assert turns.acquire(second) == Turn(granted=True, wait=13.0)
+    clock.now += 1
+    turns.release(stalled, sent=True, arrived=False)  # its client gives up as well
+    assert turns.acquire(second) == Turn(granted=True, wait=13.0)
 
 
 def test_its_limit_runs_from_its_confirmation(turns: Turns, clock: Clock) -> None:
@@ -287,7 +341,7 @@ def test_an_answer_after_the_limit_still_counts(turns: Turns, clock: Clock) -> N
     turns.acquire(second)
     clock.now += 15.5
     turns.release(stalled, sent=True)
-    assert turns.acquire(second) == Turn(granted=True, wait=8.0, pushed=8.0), "it came just now"
+    assert turns.acquire(second) == Turn(granted=True, wait=8.0), "it came just now"
 
 
 def test_who_asks_ends_the_overdue_turn_for_the_first_in_the_queue(
@@ -317,7 +371,7 @@ def test_a_holder_whose_loop_is_closed_is_no_holder(turns: Turns) -> None:
     turns.acquire(gone)
     gone.ended = lambda: True
     # What it had sent may still be on its way.
-    assert turns.acquire(second) == Turn(granted=True, wait=4.0, pushed=4.0)
+    assert turns.acquire(second) == Turn(granted=True, wait=4.0)
 
 
 def test_a_thousand_closed_loops_in_a_row(turns: Turns) -> None:

@@ -9,7 +9,7 @@ from polite_transport import Decision, MemoryStore, Policy
 from polite_transport.decision import Reason
 from polite_transport.flow import Call
 from polite_transport.url import InvalidURL
-from polite_transport.visitor import Visitor, _identify, visitor
+from polite_transport.visitor import Visitor, _identify, visitor, way
 
 from .clockwork import PAGE, UA
 
@@ -127,3 +127,54 @@ def test_everyone_shares_the_process_store_unless_given_another() -> None:
     assert visitor(None, None, None).store is visitor(UA, Policy(), None).store
     own = MemoryStore()
     assert visitor(None, None, own).store is own
+
+
+# --- ways to a site -------------------------------------------------------------------------
+
+
+def test_only_what_not_everyone_should_rely_on_has_a_name() -> None:
+    assert way(verified=True, proxy=None) == way(verified=True, proxy="") == ""
+    names = {
+        way(verified=verified, proxy=proxy, stranger=stranger)
+        for verified in (True, False)
+        for proxy in (None, "http://proxy.example", "http://other.example")
+        for stranger in (None, MemoryStore(), Policy())
+    }
+    assert len(names) == 2 * 3 * 3
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        "http://proxy.example:80",
+        "http://proxy.example/",
+        "HTTP://Proxy.Example",
+        "proxy.example",
+        "proxy.example:80",
+        "http://user:p%40ss@proxy.example",
+        "user:secret@proxy.example:80",
+    ],
+)
+def test_a_proxy_is_the_same_however_it_is_spelt(spelt: str) -> None:
+    assert way(verified=True, proxy=spelt) == "proxy proxy.example:80"
+
+
+@pytest.mark.parametrize(
+    ("proxy", "named"),
+    [
+        ("https://proxy.example", "proxy proxy.example:443"),
+        ("socks5h://user:secret@proxy.example", "proxy proxy.example:1080"),
+        ("http://[::1]:3128", "proxy ::1:3128"),
+        ("http://user:secret@proxy.example:port", "proxy proxy.example:port"),
+        ("unix:///run/daemon.sock", "proxy unix:///run/daemon.sock"),
+    ],
+)
+def test_proxies_of_other_kinds(proxy: str, named: str) -> None:
+    assert way(verified=True, proxy=proxy) == named
+
+
+def test_a_stranger_is_named_by_its_class_or_as_what_it_is() -> None:
+    for stranger in (MemoryStore(), MemoryStore):
+        named = way(verified=False, proxy=None, stranger=stranger)
+        assert named == "unverified polite_transport.stores.memory.MemoryStore"
+    assert way(verified=True, proxy=None, stranger=call) == f"{__name__}.call"

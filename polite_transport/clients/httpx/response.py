@@ -6,15 +6,9 @@ from datetime import timedelta
 import httpx
 
 from polite_transport.decision import Decision
-from polite_transport.drive import run, run_async
-from polite_transport.flow import Attempt, Call, leave
+from polite_transport.flow import Attempt, Call
+from polite_transport.passage import leave, leave_async
 from polite_transport.stores.base import Store
-
-
-def answered(response: httpx.Response) -> Attempt:
-    """Return what the headers say about the host's next turn."""
-    headers = response.headers
-    return Attempt(response.status_code, headers.get("Retry-After"), headers.get("Date"))
 
 
 class _PoliteResponse(httpx.Response):
@@ -75,7 +69,7 @@ class PacedBody(httpx.SyncByteStream):
         try:
             self._stream.close()
         finally:
-            run(leave(self._call, self._attempt), self._store)
+            leave(self._call, self._attempt, self._store)
 
 
 class AsyncPacedBody(httpx.AsyncByteStream):
@@ -98,4 +92,4 @@ class AsyncPacedBody(httpx.AsyncByteStream):
         try:
             await self._stream.aclose()
         finally:
-            await run_async(leave(self._call, self._attempt), self._store)
+            await leave_async(self._call, self._attempt, self._store)

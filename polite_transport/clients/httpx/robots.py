@@ -20,7 +20,7 @@ _TOO_SLOW = "its body takes too long"
 
 
 def get_robots(
-    route: Callable[[httpx.URL], Callable[[httpx.Request], httpx.Response]],
+    route: Callable[[httpx.URL], tuple[Callable[[httpx.Request], httpx.Response], str]],
     store: Store,
     call: Call,
     timeouts: Timeouts | None,
@@ -31,7 +31,8 @@ def get_robots(
     request = _robots_request(call, timeouts, step)
     with Hand(step.target, "GET", store, None):
         try:
-            response = route(request.url)(request)
+            send, _ = route(request.url)
+            response = send(request)
         except httpx.RequestError as error:
             return Reply(None, error=error, elapsed=time.monotonic() - started)
         collected = _Collected(response, step.max_bytes)
@@ -50,7 +51,7 @@ def get_robots(
 
 
 async def get_robots_async(
-    route: Callable[[httpx.URL], Callable[[httpx.Request], Awaitable[httpx.Response]]],
+    route: Callable[[httpx.URL], tuple[Callable[[httpx.Request], Awaitable[httpx.Response]], str]],
     store: Store,
     call: Call,
     timeouts: Timeouts | None,
@@ -63,7 +64,8 @@ async def get_robots_async(
     with Hand(step.target, "GET", store, None):
         with anyio.move_on_after(step.timeout) as deadline:
             try:
-                response = await route(request.url)(request)
+                send, _ = route(request.url)
+                response = await send(request)
             except httpx.RequestError as error:
                 return Reply(None, error=error, elapsed=time.monotonic() - started)
             collected = _Collected(response, step.max_bytes)

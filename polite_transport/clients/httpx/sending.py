@@ -13,21 +13,28 @@ from polite_transport.clients.httpx.errors import failed, native
 from polite_transport.clients.httpx.response import (
     AsyncPacedBody,
     PacedBody,
-    answered,
     with_decision,
 )
 from polite_transport.clients.httpx.robots import get_robots, get_robots_async
 from polite_transport.decision import Decision
-from polite_transport.drive import run, run_async
 from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
-from polite_transport.flow import Call, NoAnswer, check, enter, leave
-from polite_transport.in_hand import Hand, decided, give_back_outer_turn, is_in_hand, say_replaced
+from polite_transport.flow import Call, NoAnswer, answered
+from polite_transport.in_hand import Hand, decided, is_in_hand, say_replaced
+from polite_transport.passage import (
+    check,
+    check_async,
+    enter,
+    enter_async,
+    leave,
+    leave_async,
+)
 from polite_transport.visitor import Visitor
 
 Send = Callable[[httpx.Request], httpx.Response]
 AsyncSend = Callable[[httpx.Request], Awaitable[httpx.Response]]
-Route = Callable[[httpx.URL], Send]  # which transport a URL goes through
-AsyncRoute = Callable[[httpx.URL], AsyncSend]
+# Which transport a URL goes through, and the name of its way: see ``Call.via``.
+Route = Callable[[httpx.URL], tuple[Send, str]]
+AsyncRoute = Callable[[httpx.URL], tuple[AsyncSend, str]]
 
 _TRANSPORT = object()  # the layer that paces; what lies beneath only passes on
 HTTPX_UA = f"python-httpx/{httpx.__version__}"
@@ -36,18 +43,18 @@ _PROBE_TIMEOUT = httpx.Timeout(5.0).as_dict()
 
 def send_politely(who: Visitor, route: Route, request: httpx.Request) -> httpx.Response:
     """Check one request, and send it in its turn."""
-    send = route(request.url)
+    send, via = route(request.url)
     call = _call(who, request)
     if isinstance(call, Decision):
         return with_decision(send(request), call, 0.0)
-    if is_in_hand(call):
+    if is_in_hand(call.method, call.target):
         return send(request)
-    give_back_outer_turn(call.target.host)
+    call.via = via
     store = who.store
     get = partial(get_robots, route, store, call, request.extensions.get("timeout"))
     try:
-        run(check(call), store, get)
-        run(enter(call), store, get)
+        check(call, store, get)
+        enter(call, store, get)
     except (PoliteError, NoAnswer) as error:
         refusal = native(error)
     else:
@@ -60,13 +67,13 @@ def _send_in_turn(who: Visitor, call: Call, send: Send, request: httpx.Request) 
         with Hand(call.target, call.method, who.store, call, paced_by=_TRANSPORT):
             response = send(request)
     except BaseException as error:
-        run(leave(call, failed(error)), who.store)
+        leave(call, failed(error), who.store)
         raise
-    attempt = answered(response)
+    attempt = answered(response.status_code, response.headers)
     if call.policy.pace_from == "body":
         response.stream = PacedBody(response.stream, call, attempt, who.store)
     else:
-        run(leave(call, attempt), who.store)
+        leave(call, attempt, who.store)
     return with_decision(response, call.decision, call.waited)
 
 
@@ -74,9 +81,11 @@ def decide_only(
     who: Visitor, route: Route, url: str | httpx.URL, user_agent: str | None
 ) -> Decision:
     """Return what would be decided about a GET that is not sent."""
-    call = _call(who, _probe(url, user_agent))
+    probe = _probe(url, user_agent)
+    call = _call(who, probe)
     if isinstance(call, Decision):
         return call
+    _, call.via = route(probe.url)
     get = partial(get_robots, route, who.store, call, _PROBE_TIMEOUT)
     return decided(call, who.store, get, native)
 
@@ -85,18 +94,18 @@ async def send_politely_async(
     who: Visitor, route: AsyncRoute, request: httpx.Request
 ) -> httpx.Response:
     """Check one request, and send it in its turn, on asyncio or trio."""
-    send = route(request.url)
+    send, via = route(request.url)
     call = _call(who, request)
     if isinstance(call, Decision):
         return with_decision(await send(request), call, 0.0)
-    if is_in_hand(call):
+    if is_in_hand(call.method, call.target):
         return await send(request)
-    give_back_outer_turn(call.target.host)
+    call.via = via
     store = who.store
     get = partial(get_robots_async, route, store, call, request.extensions.get("timeout"))
     try:
-        await run_async(check(call), store, get)
-        await run_async(enter(call), store, get)
+        await check_async(call, store, get)
+        await enter_async(call, store, get)
     except (PoliteError, NoAnswer) as error:
         refusal = native(error)
     else:
@@ -111,13 +120,13 @@ async def _send_in_turn_async(
         with Hand(call.target, call.method, who.store, call, paced_by=_TRANSPORT):
             response = await send(request)
     except BaseException as error:
-        await run_async(leave(call, failed(error)), who.store)
+        await leave_async(call, failed(error), who.store)
         raise
-    attempt = answered(response)
+    attempt = answered(response.status_code, response.headers)
     if call.policy.pace_from == "body":
         response.stream = AsyncPacedBody(response.stream, call, attempt, who.store)
     else:
-        await run_async(leave(call, attempt), who.store)
+        await leave_async(call, attempt, who.store)
     return with_decision(response, call.decision, call.waited)
 
 
@@ -125,12 +134,14 @@ async def decide_only_async(
     who: Visitor, route: AsyncRoute, url: str | httpx.URL, user_agent: str | None
 ) -> Decision:
     """Return what would be decided about a GET that is not sent, on asyncio or trio."""
-    call = _call(who, _probe(url, user_agent))
+    probe = _probe(url, user_agent)
+    call = _call(who, probe)
     if isinstance(call, Decision):
         return call
+    _, call.via = route(probe.url)
     get = partial(get_robots_async, route, who.store, call, _PROBE_TIMEOUT)
     try:
-        await run_async(check(call), who.store, get)
+        await check_async(call, who.store, get)
     except (DisallowedByRobots, RobotsUnreachable) as no:
         return no.decision
     except (PoliteError, NoAnswer) as error:

@@ -20,7 +20,7 @@ from polite_transport.clients.httpx.sending import (
 from polite_transport.decision import Decision
 from polite_transport.policy import Policy
 from polite_transport.stores.base import Store
-from polite_transport.visitor import visitor, way
+from polite_transport.visitor import visitor
 
 
 class TransportOptions(TypedDict, total=False):
@@ -57,15 +57,6 @@ def _with_proxy(options: TransportOptions, proxy: str) -> TransportOptions:
     return proxied
 
 
-def _way(options: TransportOptions) -> str:
-    verify, proxy = options.get("verify", True), options.get("proxy")
-    unverified = verify is False or (
-        isinstance(verify, ssl.SSLContext) and verify.verify_mode is ssl.CERT_NONE
-    )
-    url = proxy.url if isinstance(proxy, httpx.Proxy) else proxy
-    return way(verified=not unverified, proxy=None if url is None else str(url))
-
-
 def _trusts_env(options: TransportOptions) -> bool:
     """Whether a client with these options would go through the environment's proxies."""
     return options.get("trust_env", True) and not (options.get("proxy") or options.get("uds"))
@@ -97,7 +88,7 @@ class PoliteTransport(httpx.BaseTransport):
         store: Store | None = None,
         **options: Unpack[TransportOptions],
     ) -> None:
-        self.visitor = visitor(ua, policy, store, via=_way(options))
+        self.visitor = visitor(ua, policy, store)
         if transport is not None:
             _refuse_both(options)
             refuse_wrapper(transport, "PoliteTransport")
@@ -124,8 +115,9 @@ class PoliteTransport(httpx.BaseTransport):
         """
         return decide_only(self.visitor, self._route, url, user_agent)
 
-    def _route(self, url: httpx.URL) -> Send:
-        return self._routes.to(url).handle_request
+    def _route(self, url: httpx.URL) -> tuple[Send, str]:
+        transport, via = self._routes.to(url)
+        return transport.handle_request, via  # bound late: mocks patch the class meanwhile
 
     def __enter__(self) -> Self:
         for transport in self._routes:
@@ -159,7 +151,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         store: Store | None = None,
         **options: Unpack[TransportOptions],
     ) -> None:
-        self.visitor = visitor(ua, policy, store, via=_way(options))
+        self.visitor = visitor(ua, policy, store)
         if transport is not None:
             _refuse_both(options)
             refuse_wrapper(transport, "AsyncPoliteTransport")
@@ -186,8 +178,9 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         """
         return await decide_only_async(self.visitor, self._route, url, user_agent)
 
-    def _route(self, url: httpx.URL) -> AsyncSend:
-        return self._routes.to(url).handle_async_request
+    def _route(self, url: httpx.URL) -> tuple[AsyncSend, str]:
+        transport, via = self._routes.to(url)
+        return transport.handle_async_request, via
 
     async def __aenter__(self) -> Self:
         for transport in self._routes:

@@ -18,10 +18,11 @@ from urllib3.util import SKIP_HEADER
 from polite_transport.clients.requests.errors import native_for
 from polite_transport.clients.requests.response import with_decision
 from polite_transport.clients.requests.robots import get_robots
+from polite_transport.clients.urllib3.body import leave_at_end
 from polite_transport.clients.urllib3.exchange import URLLIB3_UA
 from polite_transport.clients.urllib3.pools import use_polite_pools
 from polite_transport.decision import Decision
-from polite_transport.flow import UNANSWERED, Attempt, Call
+from polite_transport.flow import UNANSWERED, Call, answered
 from polite_transport.in_hand import IN_HAND, decided, is_in_hand, say_replaced, send_checked
 from polite_transport.policy import Policy
 from polite_transport.stores.base import Store
@@ -150,8 +151,12 @@ class _PoliteOver(_Checking):
         except BaseException:
             hand.leave(UNANSWERED)
             raise
-        headers = response.headers
-        hand.leave(Attempt(response.status_code, headers.get("Retry-After"), headers.get("Date")))
+        attempt = answered(response.status_code, response.headers)
+        to_come = response.raw is not None and vars(response).get("_content", False) is False
+        if to_come and hand.call is not None and hand.call.policy.pace_from == "body":
+            leave_at_end(response.raw, hand, attempt)
+        else:
+            hand.leave(attempt)
         return response
 
     def close(self) -> None:
@@ -175,7 +180,7 @@ def send_politely(
     call = _call(who, request)
     if isinstance(call, Decision):
         return with_decision(send(request, **settings), call, 0.0)
-    if is_in_hand(call):
+    if is_in_hand(call.method, call.target):
         return send(request, **settings)
     call.via = _way(request, settings)
     get = partial(get_robots, send, call, settings, who.store)

@@ -1,6 +1,5 @@
 """Fetching robots.txt through an adapter of requests."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +8,8 @@ from requests.models import Response
 from urllib3.util import SKIP_HEADER
 
 from polite_transport.clients.urllib3.robots import capped, read_reply
+from polite_transport.fetching import Fetching
 from polite_transport.flow import Call
-from polite_transport.in_hand import Hand
 from polite_transport.robots.access import Reply
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Store
@@ -27,20 +26,14 @@ def get_robots(
 
     Nothing of the script goes along: no cookie, no credential, no header but its User-Agent.
     """
-    started = time.monotonic()
     headers = {**step.headers, "User-Agent": call.user_agent or SKIP_HEADER}
     request = requests.Request("GET", step.target.url, headers=headers).prepare()
     timeout = capped(settings.get("timeout"), step.timeout)
-    with Hand(step.target, "GET", store, None):
+    with Fetching(step.target, store, step.timeout) as hand:
         try:
             response = send(request, **{**settings, "stream": True, "timeout": timeout})
         except requests.RequestException as error:
-            return Reply(None, error=error, elapsed=time.monotonic() - started)
+            return Reply(None, error=error, elapsed=hand.elapsed)
         return read_reply(
-            response.raw,
-            response.status_code,
-            response.headers,
-            started,
-            step.timeout,
-            step.max_bytes,
+            response.raw, response.status_code, response.headers, hand, step.max_bytes
         )

@@ -13,9 +13,10 @@ from polite_transport.clients.urllib3.errors import native
 from polite_transport.clients.urllib3.exchange import with_decision, with_user_agent
 from polite_transport.clients.urllib3.pools import Send, paced_request, paced_urlopen
 from polite_transport.clients.urllib3.robots import get_robots
+from polite_transport.clients.urllib3.ways import way_of_pool
 from polite_transport.decision import Decision
 from polite_transport.flow import Call
-from polite_transport.in_hand import IN_HAND, send_checked
+from polite_transport.in_hand import is_in_hand, send_checked
 from polite_transport.robots.access import Reply
 from polite_transport.steps import Fetch
 from polite_transport.url import target
@@ -54,13 +55,13 @@ def check_at_pool(
         return send(method, url, body, headers, *args, **kwargs)
     absolute = url if "://" in url else _origin(pool) + url
     where = target(absolute)
-    hand = IN_HAND.get()
-    if where is not None and hand is not None and hand.carries(method, where):
+    if where is not None and is_in_hand(method, where):
         return paced_urlopen(layer, send, method, url, body, headers, *args, **kwargs)
     headers, sent = with_user_agent(who, pool.headers if headers is None else headers)
     call = who.call(method, absolute, sent)
     if isinstance(call, Decision):
         return with_decision(send(method, url, body, headers, *args, **kwargs), call)
+    call.via = way_of_pool(pool)
     settings = {"timeout": pool.timeout, "retries": pool.retries, **kwargs}
     get = partial(_get_robots, who, original, pool, call, settings)
     paced = partial(paced_urlopen, layer, send, method, url, body, headers, *args, **kwargs)
@@ -95,8 +96,10 @@ def _get_robots(
         if step.target.origin != call.target.origin:
             kwargs["retries"] = False
             return PoolManager().urlopen(method, url, **kwargs)
-        through_proxy = pool.proxy is not None and pool.scheme == "http"
-        where = url if through_proxy else step.target.path
+        where = step.target.path
+        if pool.proxy is not None and pool.scheme == "http":
+            where = url
+            kwargs["assert_same_host"] = False  # the pool's own host is the proxy
         return paced_urlopen(_LAYER, partial(original, pool), method, where, **kwargs)
 
     return get_robots(send, who.store, call, settings, step)

@@ -18,8 +18,11 @@ def with_user_agent(who: Visitor, headers: Any) -> tuple[Any, str | None]:
 
     The script's own mapping stays as it is. None = none is sent.
     """
-    key = next((name for name in headers or () if name.lower() == "user-agent"), None)
-    sent = None if key is None else headers[key]
+    key = sent = None
+    for name in headers or ():
+        if name.lower() == "user-agent":
+            key, sent = name, headers[name]
+            break
     ua = who.user_agent
     if ua is None and sent is not None:
         return headers, None if sent == SKIP_HEADER else sent

@@ -1,11 +1,9 @@
 """``PolitePoolManager``: a urllib3 pool manager that checks every redirect hop."""
 
-import ssl
 from functools import cache, partial
 from typing import Any
 
 from urllib3 import HTTPConnectionPool, PoolManager, ProxyManager
-from urllib3.poolmanager import PoolKey
 from urllib3.response import BaseHTTPResponse
 
 from polite_transport.clients.urllib3.bare import check_at_pool
@@ -13,13 +11,15 @@ from polite_transport.clients.urllib3.errors import native
 from polite_transport.clients.urllib3.exchange import with_decision, with_user_agent
 from polite_transport.clients.urllib3.pools import PolitePool, use_polite_pools
 from polite_transport.clients.urllib3.robots import get_robots
+from polite_transport.clients.urllib3.ways import way_of_manager
 from polite_transport.decision import Decision
 from polite_transport.flow import Call
 from polite_transport.in_hand import decided, is_in_hand, send_checked
 from polite_transport.policy import Policy
 from polite_transport.robots.access import Reply
+from polite_transport.steps import Fetch
 from polite_transport.stores.base import Store
-from polite_transport.visitor import Visitor, visitor, way
+from polite_transport.visitor import Visitor, visitor
 
 
 class PoliteManaging(PoolManager):
@@ -41,17 +41,16 @@ class PoliteManaging(PoolManager):
         send = partial(super().urlopen, method, url, redirect=redirect, **kw)
         if isinstance(call, Decision):
             return with_decision(send(), call)
-        if is_in_hand(call):
+        if is_in_hand(method, call.target):
             return send()
-        call.via = self._way()
-        response = send_checked(call, self.visitor.store, self._getting(call, kw), send, native)
+        call.via = way_of_manager(self)
+        get = partial(self._get_robots, call, kw)
+        response = send_checked(call, self.visitor.store, get, send, native)
         return with_decision(response, call.decision)
 
-    def connection_from_pool_key(
-        self, pool_key: PoolKey, request_context: dict[str, Any]
-    ) -> HTTPConnectionPool:
-        """Return a pool that checks what comes straight to it, around ``urlopen`` above."""
-        pool = super().connection_from_pool_key(pool_key, request_context)
+    def _new_pool(self, *args: Any, **kwargs: Any) -> HTTPConnectionPool:
+        """Make a pool that checks what comes straight to it, around ``urlopen`` above."""
+        pool = super()._new_pool(*args, **kwargs)
         if isinstance(pool, PolitePool):
             pool.checked = partial(check_at_pool, PolitePool, self.visitor)
         return pool
@@ -65,18 +64,13 @@ class PoliteManaging(PoolManager):
         call = self.visitor.call(method, url, sent)
         if isinstance(call, Decision):
             return call
-        call.via = self._way()
-        return decided(call, self.visitor.store, self._getting(call, {}), native)
+        call.via = way_of_manager(self)
+        return decided(call, self.visitor.store, partial(self._get_robots, call, {}), native)
 
-    def _way(self) -> str:
-        proxy = None if self.proxy is None else self.proxy.url
-        unverified = self.connection_pool_kw.get("cert_reqs") in ("CERT_NONE", ssl.CERT_NONE)
-        return way(verified=not unverified, proxy=proxy)
-
-    def _getting(self, call: Call, kw: dict[str, Any]) -> partial[Reply]:
+    def _get_robots(self, call: Call, kw: dict[str, Any], step: Fetch) -> Reply:
         own = self.connection_pool_kw
         settings = {"timeout": own.get("timeout"), "retries": own.get("retries"), **kw}
-        return partial(get_robots, super().urlopen, self.visitor.store, call, settings)
+        return get_robots(super().urlopen, self.visitor.store, call, settings, step)
 
 
 class PolitePoolManager(PoliteManaging):
@@ -135,6 +129,8 @@ def make_manager_polite(manager: PoolManager, who: Visitor, *, anew: bool) -> No
         use_polite_pools(manager)
     elif not anew:
         return
+    else:
+        manager.clear()  # its pools check for the visitor that was
     polite.visitor = who
 
 

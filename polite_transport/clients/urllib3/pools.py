@@ -4,7 +4,7 @@ requests builds on this. Every touch of what urllib3 does not call public stands
 ``HTTPConnectionPool._make_request``.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,8 +12,10 @@ from urllib3 import HTTPConnectionPool, PoolManager, Retry
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 from urllib3.response import BaseHTTPResponse
 
-from polite_transport.flow import NOT_CONNECTED, UNANSWERED, Attempt
-from polite_transport.in_hand import IN_HAND, Hand
+from polite_transport.clients.urllib3.body import leave_at_end
+from polite_transport.fetching import Fetching
+from polite_transport.flow import NOT_CONNECTED, UNANSWERED, answered
+from polite_transport.in_hand import IN_HAND
 
 # Nothing of such an attempt can still be on its way to the site.
 _NO_CONNECTION = (NewConnectionError, ConnectTimeoutError)
@@ -37,16 +39,19 @@ def paced_urlopen(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseH
         return send(*args, **{**kwargs, "retries": _one_try(kwargs.get("retries"))})
     if not hand.is_paced_by(layer):
         return send(*args, **kwargs)
-    hand.leave(NOT_CONNECTED)
+    call = hand.call
+    if call.seat is not None:
+        hand.leave(NOT_CONNECTED)
     hand.enter()
     kept = False
     try:
         response = send(*args, **kwargs)
-        kept = hand.call.policy.pace_from == "body"
+        kept = call.policy.pace_from == "body"
         return response
     finally:
-        if not kept:
-            hand.leave(NOT_CONNECTED)  # where it came as far as a request, that is over already
+        # Where it came as far as a request, that is over already.
+        if call.seat is not None and not kept:
+            hand.leave(NOT_CONNECTED)
 
 
 def _one_try(retries: Any) -> Retry | bool:
@@ -67,21 +72,23 @@ def paced_request(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseH
     """
     hand = IN_HAND.get()
     if hand is None or not hand.is_open or hand.call is None or not hand.is_paced_by(layer):
+        if isinstance(hand, Fetching) and hand.is_open:
+            return _fetched(hand, send, *args, **kwargs)
         return send(*args, **kwargs)
     preload = kwargs.get("preload_content", True)
+    # The body is read once the turn is given back; a slow one would hold it for nothing.
+    kwargs["preload_content"] = False
     try:
-        # The body is read once the turn is given back; a slow one would hold it for nothing.
-        response = send(*args, **{**kwargs, "preload_content": False})
+        response = send(*args, **kwargs)
     except _NO_CONNECTION:
         hand.leave(NOT_CONNECTED)
         raise
     except BaseException:
         hand.leave(UNANSWERED)
         raise
-    headers = response.headers
-    attempt = Attempt(response.status, headers.get("Retry-After"), headers.get("Date"))
+    attempt = answered(response.status, response.headers)
     if hand.call.policy.pace_from == "body":
-        _leave_at_end(response, hand, attempt)
+        leave_at_end(response, hand, attempt)
     else:
         hand.leave(attempt)
     if preload:
@@ -89,38 +96,12 @@ def paced_request(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseH
     return response
 
 
-def _leave_at_end(response: BaseHTTPResponse, hand: Hand, attempt: Attempt) -> None:
-    """Give the turn back when the body has been read or given up; renew it as bytes come in.
-
-    urllib3 builds its responses itself, so that their methods are replaced one by one.
-    """
-
-    def reading(method: Callable[..., Any]) -> Callable[..., Any]:
-        def read(*args: Any, **kwargs: Any) -> Any:
-            result = method(*args, **kwargs)
-            hand.renew()
-            return result
-
-        return read
-
-    def ending(method: Callable[[], None]) -> Callable[[], None]:
-        def end() -> None:
-            hand.leave(attempt)
-            method()
-
-        return end
-
-    def stream(*args: Any, **kwargs: Any) -> Iterator[bytes]:
-        for chunk in original_stream(*args, **kwargs):
-            hand.renew()
-            yield chunk
-
-    original_stream = response.stream
-    replaced: Any = response
-    replaced.read = reading(response.read)
-    replaced.stream = stream
-    replaced.release_conn = ending(response.release_conn)
-    replaced.close = ending(response.close)
+def _fetched(fetching: Fetching, send: Send, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
+    fetching.watch(args[0])  # the connection
+    try:
+        return send(*args, **kwargs)
+    finally:
+        fetching.let_go()
 
 
 class PolitePool(HTTPConnectionPool):

@@ -1,14 +1,13 @@
 """Fetching robots.txt through urllib3; requests builds on the reading."""
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import urllib3
 from urllib3.util import SKIP_HEADER
 
+from polite_transport.fetching import Fetching
 from polite_transport.flow import Call
-from polite_transport.in_hand import Hand
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
@@ -29,9 +28,8 @@ def get_robots(
     send: ``urlopen`` of a pool manager, or of a pool of that origin.
     settings: the page's own ``timeout`` and ``retries``.
     """
-    started = time.monotonic()
     connect, read = capped(settings.get("timeout"), step.timeout)
-    with Hand(step.target, "GET", store, None):
+    with Fetching(step.target, store, step.timeout) as hand:
         try:
             response = send(
                 "GET",
@@ -43,24 +41,21 @@ def get_robots(
                 preload_content=False,
             )
         except urllib3.exceptions.HTTPError as error:
-            return Reply(None, error=error, elapsed=time.monotonic() - started)
-        return read_reply(
-            response, response.status, response.headers, started, step.timeout, step.max_bytes
-        )
+            return Reply(None, error=error, elapsed=hand.elapsed)
+        return read_reply(response, response.status, response.headers, hand, step.max_bytes)
 
 
 def read_reply(
     response: Any,
     status: int,
     headers: Mapping[str, str],
-    started: float,
-    seconds: float,
+    hand: Fetching,
     limit: int,
 ) -> Reply:
     """Read a robots.txt to its end, or as far as it is wanted.
 
     response: urllib3's, not read yet; it is closed unless it came to its end.
-    started, seconds: monotonic start of the request, and what it may take in all.
+    hand: that it came into.
     limit: bytes wanted.
     """
     content, broken = b"", None
@@ -71,8 +66,9 @@ def read_reply(
             if not body.feed(chunk):
                 response.close()
                 break
-            if time.monotonic() > started + seconds:
-                raise BrokenBody("its body takes too long")
+            _check_time(hand)
+        else:
+            _check_time(hand)  # the end that came is perhaps one that we have made
         content = body.content()
     except BrokenBody as error:
         broken = str(error)
@@ -85,8 +81,13 @@ def read_reply(
         headers={name.lower(): value for name, value in headers.items()},
         body=content,
         broken=broken,
-        elapsed=time.monotonic() - started,
+        elapsed=hand.elapsed,
     )
+
+
+def _check_time(hand: Fetching) -> None:
+    if hand.time_is_up:
+        raise BrokenBody("its body takes too long")
 
 
 def capped(timeout: Any, seconds: float) -> tuple[float, float]:

@@ -11,9 +11,12 @@ import sys
 
 TYPE_CHECKING = False  # type checkers know the name; importing it would cost 10 ms
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
-    from types import ModuleType
+    from types import FrameType, ModuleType
+else:
+    import _signal as signal  # what stands behind it, without the import of enum
 
 CLIENTS = ("urllib.request", "urllib3", "requests", "httpx", "aiohttp")
 
@@ -66,8 +69,25 @@ def begin() -> None:
 def remove_at_exit() -> None:
     """Let the program's own process, and no child of it, remove the temporary folder in the end."""
     owner, _, folder = os.environ.get("POLITE_RUN_TEMPORARY", "").partition(":")
-    if owner == str(os.getpid()):
-        atexit.register(_remove, owner, folder)
+    if owner != str(os.getpid()):
+        return
+    atexit.register(_remove, owner, folder)
+    if signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        return
+
+    def end(number: int, _: "FrameType | None") -> None:
+        _remove(owner, folder)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    # Python has no exit where this signal ends it. A handler of the program's own replaces ours.
+    signal.signal(signal.SIGTERM, end)
+
+    def leave_as_it_was() -> None:
+        if signal.getsignal(signal.SIGTERM) is end:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    os.register_at_fork(after_in_child=leave_as_it_was)
 
 
 def _remove(owner: str, folder: str) -> None:

@@ -39,7 +39,7 @@ def make_certificates(folder: Path, *names: str) -> Certificates:
     return paths
 
 
-class _Listening:
+class Listening:
     """A server of a few connections, a thread each."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class _Listening:
         raise NotImplementedError
 
 
-class ConnectProxy(_Listening):
+class ConnectProxy(Listening):
     """A proxy that knows CONNECT alone. tunnels: the places that it was asked for."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ def _pour(here: socket.socket, there: socket.socket) -> None:
         there.shutdown(socket.SHUT_WR)
 
 
-class Http2Site(_Listening):
+class Http2Site(Listening):
     """A site that speaks HTTP/2 alone. arrivals: (monotonic seconds, path), in order."""
 
     def __init__(self, certificates: Certificates, robots: bytes) -> None:

@@ -1,0 +1,182 @@
+"""Adapters of requests that are no HTTPAdapter: pace_from="body" holds for what they return too."""
+
+import http.client
+import io
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+import urllib3
+from requests.adapters import BaseAdapter, HTTPAdapter
+from requests.models import PreparedRequest, Response
+
+from polite_transport import MemoryStore, Policy, PoliteSession
+from polite_transport.testing import Answer, Site
+
+from .faces import UA
+
+DELAY = 0.05
+BODY = 0.2  # seconds that it takes
+FROM_BODY = Policy(pace_from="body", turn_limit=20)
+Start = Callable[..., Site]
+
+
+class Foreign(BaseAdapter):
+    """What all of them here have."""
+
+    def close(self) -> None:
+        """Keep nothing open."""
+
+
+class OverUrllib3(Foreign):
+    """The response is urllib3's, from pools that are not ours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = HTTPAdapter()
+
+    def send(self, *arguments: Any, **options: Any) -> Response:
+        return self.inner.send(*arguments, **options)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def respond(request: PreparedRequest, status: int, raw: Any) -> Response:
+    response = Response()
+    response.status_code = status
+    response.url = str(request.url)
+    response.request = request
+    response.raw = raw
+    return response
+
+
+def ask(request: PreparedRequest) -> http.client.HTTPResponse:
+    where = urlsplit(str(request.url))
+    connection = http.client.HTTPConnection(where.netloc, timeout=30)
+    path = where.path + (f"?{where.query}" if where.query else "")
+    headers = {name: str(value) for name, value in request.headers.items()}
+    connection.request(str(request.method), path, headers={**headers, "Connection": "close"})
+    return connection.getresponse()
+
+
+class OverHttpClient(Foreign):
+    """The body is read from the standard library's response."""
+
+    def send(self, request: PreparedRequest, *_: Any, **__: Any) -> Response:
+        answer = ask(request)
+        return respond(request, answer.status, answer)
+
+
+class InAShell(Foreign):
+    """Bytes that are there already, in a response of urllib3 that has no connection."""
+
+    def send(self, request: PreparedRequest, *_: Any, **__: Any) -> Response:
+        answer = ask(request)
+        shell = urllib3.HTTPResponse(io.BytesIO(answer.read()), preload_content=False)
+        return respond(request, answer.status, shell)
+
+
+class InMemory(Foreign):
+    """Bytes that are there already."""
+
+    def send(self, request: PreparedRequest, *_: Any, **__: Any) -> Response:
+        answer = ask(request)
+        return respond(request, answer.status, io.BytesIO(answer.read()))
+
+
+class WithoutRaw(Foreign):
+    """Nothing is left to read."""
+
+    def send(self, request: PreparedRequest, *_: Any, **__: Any) -> Response:
+        answer = ask(request)
+        if urlsplit(str(request.url)).path == "/robots.txt":
+            return respond(request, answer.status, io.BytesIO(answer.read()))
+        response = respond(request, answer.status, None)
+        response._content = answer.read()
+        return response
+
+
+ADAPTERS = [OverUrllib3, OverHttpClient, InAShell, InMemory, WithoutRaw]
+ON_THE_WIRE = [OverUrllib3, OverHttpClient]
+
+
+@pytest.fixture
+def place(site: Start) -> Site:
+    return site(f"User-agent: *\nCrawl-delay: {DELAY}\n")
+
+
+def visit(store: MemoryStore, adapter: type[BaseAdapter]) -> requests.Session:
+    session = PoliteSession(ua=UA, store=store, policy=FROM_BODY)
+    session.mount("http://", adapter())
+    return session
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_a_turn_ends_with_the_body(
+    place: Site, store: MemoryStore, adapter: type[BaseAdapter]
+) -> None:
+    place.serve("/dripping", Answer(body=b"x" * 10, drip=(1, BODY / 10)))
+    with visit(store, adapter) as session:
+        for _ in range(2):
+            assert session.get(place.url("/dripping")).content == b"x" * 10
+        session.get(place.url("/empty"))
+        session.get(place.url("/next"))
+    assert place.targets() == ["/robots.txt", "/dripping", "/dripping", "/empty", "/next"]
+    gaps = place.gaps()
+    assert min(gaps[1:3]) >= BODY + DELAY
+    assert min(gaps) >= DELAY
+    assert max(gaps) < 15, "someone waited for the limit of a turn"
+
+
+def by_pieces(response: Response) -> None:
+    assert b"".join(response.iter_content(3)) == b"x" * 10
+
+
+def raw(response: Response) -> None:
+    assert response.raw.read() == b"x" * 10
+
+
+def raw_by_pieces(response: Response) -> None:
+    while response.raw.read(3):
+        pass
+
+
+def some_and_close(response: Response) -> None:
+    assert response.raw.read(6) == b"x" * 6
+    response.close()
+
+
+@pytest.mark.parametrize("adapter", ON_THE_WIRE)
+@pytest.mark.parametrize(
+    ("read", "seconds"),
+    [(by_pieces, BODY), (raw, BODY), (raw_by_pieces, BODY), (some_and_close, 0.6 * BODY)],
+)
+def test_however_it_is_read(
+    place: Site,
+    store: MemoryStore,
+    adapter: type[BaseAdapter],
+    read: Callable[[Response], None],
+    seconds: float,
+) -> None:
+    place.serve("/dripping", Answer(body=b"x" * 10, drip=(1, BODY / 10)))
+    with visit(store, adapter) as session:
+        read(session.get(place.url("/dripping"), stream=True))
+        session.get(place.url("/next"))
+    assert place.targets() == ["/robots.txt", "/dripping", "/next"]
+    assert seconds + DELAY <= place.gaps()[-1] < 15
+
+
+@pytest.mark.parametrize("adapter", ON_THE_WIRE)
+def test_a_body_that_breaks_off_is_over(
+    place: Site, store: MemoryStore, adapter: type[BaseAdapter]
+) -> None:
+    place.serve("/broken", Answer(body=b"x" * 10, close="body"))
+    with visit(store, adapter) as session:
+        with pytest.raises((requests.RequestException, http.client.IncompleteRead)):
+            _ = session.get(place.url("/broken")).content
+            raise http.client.IncompleteRead(b"")  # http.client tells by its length alone
+        session.get(place.url("/next"))
+    assert DELAY <= place.gaps()[-1] < 15
