@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from polite_transport.clients.httpx import AsyncPoliteTransport, PoliteTransport
     from polite_transport.clients.requests import PoliteAdapter, PoliteSession
-    from polite_transport.clients.urllib3 import PolitePoolManager, PoliteProxyManager
+    from polite_transport.clients.urllib3.manager import PolitePoolManager, PoliteProxyManager
     from polite_transport.decision import Decision
     from polite_transport.errors import (
         DisallowedByRobots,
@@ -55,8 +55,8 @@ _HOMES = {
     "PoliteTransport": "clients.httpx",
     "PoliteAdapter": "clients.requests",
     "PoliteSession": "clients.requests",
-    "PolitePoolManager": "clients.urllib3",
-    "PoliteProxyManager": "clients.urllib3",
+    "PolitePoolManager": "clients.urllib3.manager",
+    "PoliteProxyManager": "clients.urllib3.manager",
     "Decision": "decision",
     "DisallowedByRobots": "errors",
     "PoliteError": "errors",

@@ -3,7 +3,6 @@
 The only home of sleep. No lock is held here over a wait.
 """
 
-import asyncio
 import os
 import sys
 import threading
@@ -187,6 +186,8 @@ def _post_to_loop() -> Callable[[Callable[[], object]], object]:
 
     It raises RuntimeError once the loop is closed.
     """
+    import asyncio
+
     try:
         return asyncio.get_running_loop().call_soon_threadsafe
     except RuntimeError:
@@ -201,6 +202,8 @@ def _say_where(waiter: Waiter) -> None:
 
 def _loop_ended() -> Callable[[], bool]:
     """Return what tells whether this event loop is closed."""
+    import asyncio
+
     try:
         return asyncio.get_running_loop().is_closed
     except RuntimeError:

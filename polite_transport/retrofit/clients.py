@@ -18,7 +18,7 @@ from polite_transport.clients.httpx import (
     transports_beneath,
 )
 from polite_transport.clients.requests import make_session_polite
-from polite_transport.clients.urllib3 import make_manager_polite
+from polite_transport.clients.urllib3.manager import make_manager_polite
 from polite_transport.policy import Policy
 from polite_transport.stores.base import Store
 from polite_transport.visitor import Visitor, visitor

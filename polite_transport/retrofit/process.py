@@ -130,7 +130,7 @@ def _patch_requests(installed: Installed, module: ModuleType) -> None:
 
 
 def _patch_urllib3(installed: Installed, module: ModuleType) -> None:
-    from polite_transport.clients.urllib3 import pool_make_request, pool_urlopen
+    from polite_transport.clients.urllib3.bare import pool_make_request, pool_urlopen
 
     installed.patch(module.HTTPConnectionPool, "urlopen", pool_urlopen)
     installed.patch(module.HTTPConnectionPool, "_make_request", pool_make_request)

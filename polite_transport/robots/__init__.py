@@ -3,18 +3,14 @@
 from polite_transport.robots.pace import VisitTime
 from polite_transport.robots.parse import Robots, parse_robots
 from polite_transport.robots.records import Record
-from polite_transport.robots.signals import CleanParam, License, Signal
 from polite_transport.robots.user_agent import product_token
 from polite_transport.robots.verdict import Group, Rule, Verdict, Why
 
 __all__ = [
-    "CleanParam",
     "Group",
-    "License",
     "Record",
     "Robots",
     "Rule",
-    "Signal",
     "Verdict",
     "VisitTime",
     "Why",

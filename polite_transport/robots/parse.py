@@ -20,7 +20,6 @@ from polite_transport.robots.records import (
     token_of,
     whole_lines,
 )
-from polite_transport.robots.signals import clean_params, host, licenses, signals_for
 
 if TYPE_CHECKING:
     from polite_transport.robots.pace import VisitTime
@@ -93,6 +92,8 @@ class Robots:
 
     def signals(self, url: str, product_token: str) -> tuple[Signal, ...]:
         """Return what the file says of the use of ``url``; it never decides about access."""
+        from polite_transport.robots.signals import signals_for
+
         path = canonical_path(url[path_start(url) :])
         return signals_for(self._of(product_token).records, path)
 
@@ -108,16 +109,22 @@ class Robots:
     @property
     def licenses(self) -> tuple[License, ...]:
         """The licences that the file names (RSL)."""
+        from polite_transport.robots.signals import licenses
+
         return licenses(self._parsed.of_file)
 
     @property
     def host(self) -> str | None:
         """The mirror that the file calls the main one, or None (Yandex, obsolete)."""
+        from polite_transport.robots.signals import host
+
         return host(self._parsed.of_file)
 
     @property
     def clean_params(self) -> tuple[CleanParam, ...]:
         """The query keys that do not change a page (Yandex)."""
+        from polite_transport.robots.signals import clean_params
+
         return clean_params(self._parsed.of_file)
 
     def _path(self, url: str) -> str:

@@ -3,7 +3,6 @@
 import logging
 import os
 import time
-import uuid
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +46,7 @@ class MemoryStore:
         self.acquire = turns.acquire
         self.renew = turns.renew
         self.release = turns.release
-        self._name = name or uuid.uuid4().hex
+        self._name = name or os.urandom(16).hex()
         _alive[self._name] = self
 
     @property

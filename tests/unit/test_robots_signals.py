@@ -1,6 +1,7 @@
 import pytest
 
-from polite_transport.robots import CleanParam, License, Signal, parse_robots
+from polite_transport.robots import parse_robots
+from polite_transport.robots.signals import CleanParam, License, Signal
 from polite_transport.robots.signals import dictionary
 
 FILE = b"""\

@@ -17,7 +17,7 @@ from urllib3.util import SKIP_HEADER
 
 from polite_transport.clients.requests.errors import native_for
 from polite_transport.clients.requests.response import with_decision
-from polite_transport.clients.requests.robots import get_robots
+from polite_transport.clients.requests.robots import get_robots, has_content
 from polite_transport.clients.urllib3.body import leave_at_end
 from polite_transport.clients.urllib3.exchange import URLLIB3_UA
 from polite_transport.clients.urllib3.pools import use_polite_pools
@@ -152,8 +152,8 @@ class _PoliteOver(_Checking):
             hand.leave(UNANSWERED)
             raise
         attempt = answered(response.status_code, response.headers)
-        to_come = response.raw is not None and vars(response).get("_content", False) is False
-        if to_come and hand.call is not None and hand.call.policy.pace_from == "body":
+        from_body = hand.call is not None and hand.call.policy.pace_from == "body"
+        if from_body and not has_content(response):
             leave_at_end(response.raw, hand, attempt)
         else:
             hand.leave(attempt)

@@ -1,8 +1,8 @@
 """What is written on a request of urllib3, and on its response."""
 
-from importlib.metadata import version
 from typing import Any
 
+import urllib3
 from urllib3.response import BaseHTTPResponse
 from urllib3.util import SKIP_HEADER
 
@@ -10,7 +10,8 @@ from polite_transport.decision import Decision
 from polite_transport.in_hand import say_replaced
 from polite_transport.visitor import Visitor
 
-URLLIB3_UA = f"python-urllib3/{version('urllib3')}"  # what urllib3 sends where none is set
+# What urllib3 sends where none is set.
+URLLIB3_UA = f"python-urllib3/{urllib3.__version__}"  # type: ignore[attr-defined]
 
 
 def with_user_agent(who: Visitor, headers: Any) -> tuple[Any, str | None]:
