@@ -10,6 +10,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
+from polite_transport.local_sockets import is_local_socket
 from polite_transport.policy import Policy
 from polite_transport.retrofit.imports import no_longer, when_imported
 from polite_transport.stores.base import Store
@@ -148,22 +149,17 @@ def _patch_httpx(installed: Installed, module: ModuleType) -> None:
         return partial(original, transport), via
 
     def handle(who: Visitor, original: Any, transport: Any, request: Any) -> Any:
-        if _is_unix_socket(transport):
+        if is_local_socket(transport):
             return original(transport, request)
         return send_politely(who, lambda _: route(original, transport), request)
 
     async def handle_async(who: Visitor, original: Any, transport: Any, request: Any) -> Any:
-        if _is_unix_socket(transport):
+        if is_local_socket(transport):
             return await original(transport, request)
         return await send_politely_async(who, lambda _: route(original, transport), request)
 
     installed.patch(module.HTTPTransport, "handle_request", handle)
     installed.patch(module.AsyncHTTPTransport, "handle_async_request", handle_async)
-
-
-def _is_unix_socket(transport: Any) -> bool:
-    """Whether an httpx transport was made with ``uds=``."""
-    return getattr(getattr(transport, "_pool", None), "_uds", None) is not None
 
 
 def _patch_urllib(installed: Installed, module: ModuleType) -> None:
@@ -172,8 +168,7 @@ def _patch_urllib(installed: Installed, module: ModuleType) -> None:
     def do_open(
         who: Visitor, original: Any, handler: Any, http_class: Any, req: Any, **connection: Any
     ) -> Any:
-        classes = getattr(http_class, "__mro__", (http_class,))
-        if any("unix" in getattr(each, "__name__", "").lower() for each in classes):
+        if is_local_socket(http_class):
             return original(handler, http_class, req, **connection)
         return open_politely(who, partial(original, handler), http_class, req, connection)
 
@@ -184,8 +179,6 @@ def _patch_aiohttp(installed: Installed, module: ModuleType) -> None:
     from polite_transport.clients.aiohttp import with_middleware
 
     def request(who: Visitor, original: Any, session: Any, *args: Any, **options: Any) -> Any:
-        if isinstance(session.connector, module.UnixConnector | module.NamedPipeConnector):
-            return original(session, *args, **options)
         return original(session, *args, **with_middleware(who, session, options))
 
     installed.patch(module.ClientSession, "_request", request)

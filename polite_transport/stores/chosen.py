@@ -2,7 +2,10 @@
 
 import os
 import re
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote_plus
 
 from polite_transport.stores.base import Store
 from polite_transport.stores.memory import PROCESS_STORE
@@ -10,6 +13,20 @@ from polite_transport.stores.memory import PROCESS_STORE
 VARIABLE = "POLITE_STORE"
 _DRIVE = re.compile(r"/[A-Za-z]:[/\\]")
 _REDIS = ("redis", "rediss", "unix", "valkey", "valkeys")
+
+
+def _truth(text: str) -> bool:
+    return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+
+
+# Options of both stores that may stand in a URL's query, and how each is read.
+_OPTIONS: dict[str, Callable[[str], object]] = {
+    "on_error": str,
+    "max_processes": int,
+    "assume_cold": _truth,
+    "timeout": float,
+    "lease": float,
+}
 
 
 def process_store() -> Store:
@@ -33,7 +50,9 @@ def open_store(url: str) -> Store:
 
     url: ``sqlite:///var/lib/bot/store.sqlite``, ``redis://host:6379/0``, ``rediss://…``,
         ``unix:///run/redis.sock``, ``valkey://…``; with ``#name`` at its end a Redis namespace.
-        ``memory:`` is this process's own.
+        ``memory:`` is this process's own. Behind a ``?``, options of the store:
+        ``?on_error=local&max_processes=8``, also assume_cold, timeout and lease. Others in a Redis
+        URL are the client's.
 
     Raises ValueError for any other.
     """
@@ -41,18 +60,46 @@ def open_store(url: str) -> Store:
     scheme = scheme.lower()
     if scheme == "memory":
         return PROCESS_STORE
-    if scheme == "sqlite" and rest.startswith("///") and len(rest) > len("///"):
+    if scheme == "sqlite" and re.match(r"///[^?]", rest):
         from polite_transport.stores.sqlite import SQLiteStore
 
-        path = rest.removeprefix("//")
-        return SQLiteStore(path[1:] if _DRIVE.match(path) else path)
+        path, options, others = _options(rest.removeprefix("//"))
+        if others:
+            name = others[0].partition("=")[0]
+            raise ValueError(
+                f"a SQLite store's URL has no option {name!r}; it has {', '.join(_OPTIONS)}"
+            )
+        return SQLiteStore(path[1:] if _DRIVE.match(path) else path, **options)
     if scheme in _REDIS and rest.startswith("//"):
         from polite_transport.stores.redis import RedisStore
 
-        server, _, namespace = url.partition("#")
-        return RedisStore(server, namespace=namespace or "default")
+        place, _, namespace = url.partition("#")
+        server, options, others = _options(place)
+        if others:
+            server += "?" + "&".join(others)
+        return RedisStore(server, namespace=namespace or "default", **options)
     # Not the whole of it, which may hold a password.
     raise ValueError(
         f"a store's URL that begins with {scheme[:20] + ':'!r} is none of sqlite:///path/to/file, "
         "redis://host:6379/0, rediss://, unix:///socket, valkey:// and memory:"
     )
+
+
+def _options(url: str) -> tuple[str, dict[str, Any], list[str]]:
+    """Return a URL without its query, what of that are options of a store, and the other parts.
+
+    Raises ValueError for an option that cannot be read.
+    """
+    place, _, query = url.partition("?")
+    options: dict[str, Any] = {}
+    others: list[str] = []
+    for part in query.split("&") if query else ():
+        name, _, value = part.partition("=")
+        if name not in _OPTIONS:
+            others.append(part)
+            continue
+        try:
+            options[name] = _OPTIONS[name](unquote_plus(value))
+        except (ValueError, KeyError):
+            raise ValueError(f"a store's URL with {name}={value!r}, which cannot be read") from None
+    return place, options, others

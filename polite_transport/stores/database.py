@@ -4,6 +4,7 @@ One connection a process. Writers take turns within the process on a lock, and b
 on SQLite's own; both waits have an end.
 """
 
+import math
 import os
 import sqlite3
 import threading
@@ -57,11 +58,16 @@ class Database:
 
     clock: monotonic, the same for all processes of the machine.
     patience: seconds to wait for other writers, at the most.
+    assume_cold: whether a file that is new when it is opened first, or was last used before the
+        machine was started, has no past that anyone has to wait for.
     """
 
-    def __init__(self, path: str, patience: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, path: str, patience: float, clock: Callable[[], float], *, assume_cold: bool = False
+    ) -> None:
         self.path = path
         self.epoch = 0.0
+        self._assume_cold = assume_cold
         self._patience = patience
         self._clock = clock
         self._lock = threading.Lock()
@@ -145,6 +151,7 @@ class Database:
                 connection.execute("ROLLBACK")
             raise
         self._identity = _identity(self.path)
+        self._assume_cold = False  # what is lost from now on was sent while we were there
 
     def _refuse_others(self, connection: sqlite3.Connection) -> bool:
         """Refuse a file that is not ours to write to; return whether it is empty."""
@@ -179,8 +186,9 @@ class Database:
         connection.execute(
             "UPDATE copy SET kept_at=0, holder='', until=0, waiting='', failure=NULL, failed_at=0"
         )
-        connection.execute("INSERT INTO clock VALUES (?, ?)", (boot, now))
-        return now
+        epoch = -math.inf if self._assume_cold else now
+        connection.execute("INSERT INTO clock VALUES (?, ?)", (boot, epoch))
+        return epoch
 
     def _fail(self, error: sqlite3.Error, started: float) -> NoReturn:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it says where in SQLite

@@ -14,6 +14,7 @@ from polite_transport.stores.ledger import Packed
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "robots_url": (str,),
+    "redirected_to": (str, type(None)),
     "product_token": (str,),
     "status": (int,),
     "access": (str,),

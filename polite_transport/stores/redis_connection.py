@@ -89,7 +89,7 @@ class Connection:
             connection.send_command("INFO", "server", check_health=False)
             info = text_of(connection.read_response())
         except self._errors.ResponseError as error:
-            if "NOPERM" not in str(error):
+            if not self._is_forbidden(error):
                 raise
             return  # without INFO a restart shows only by what the server has lost
         run_id = re.search(r"^run_id:(\w+)", info, re.MULTILINE)
@@ -116,7 +116,7 @@ class Connection:
         try:
             info = self.call(self.client.info, "memory")
         except StoreFault as fault:
-            if "NOPERM" in fault.cause:
+            if self._is_forbidden(fault.__cause__):
                 return
             raise
         policy = str(info.get("maxmemory_policy", "noeviction"))
@@ -145,11 +145,15 @@ class Connection:
             cause = "is a read-only replica: name its primary"
         elif said.startswith("MISCONF"):
             cause = "cannot save to its disk and takes no writes: mend that"
-        elif isinstance(error, errors.NoPermissionError) or said.startswith("NOPERM"):
+        elif self._is_forbidden(error):
             cause = f"forbids this user a command: allow it ({said})"
         else:
             cause = f"answers with an error ({said})"
         raise StoreFault(f"{where} {cause}", spent=spent) from error
+
+    def _is_forbidden(self, error: BaseException | None) -> bool:
+        # Known codes are cut off the message, and their errors have a class of their own.
+        return isinstance(error, self._errors.NoPermissionError) or "NOPERM" in str(error)
 
     def _away(self, cause: str, spent: float, error: Exception) -> NoReturn:
         raise StoreFault(cause, passing=True, spent=spent, patience=self._patience) from error

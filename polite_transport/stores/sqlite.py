@@ -22,9 +22,13 @@ from polite_transport.stores.ledger import (
     Kept,
     Leave,
     Packed,
+    channel_of,
 )
+from polite_transport.stores.outage import OnError
+from polite_transport.stores.peers import Peers
 from polite_transport.stores.records import HostRecord
 from polite_transport.stores.shared import SharedStore
+from polite_transport.stores.temporary import remove_at_exit
 
 # A wake-up is a datagram, which another network namespace does not get; only there is it polled.
 _UNREACHABLE_POLL = 0.25
@@ -51,10 +55,17 @@ class SQLiteStore(SharedStore):
     """Turns and robots.txt copies in one SQLite file, for all processes of one machine.
 
     path: of the file, which is made where there is none; not on a network file system. None = a
-        new one in a private temporary folder, for this process and those that it starts.
+        new one in a private temporary folder, for this process and those that it starts. It goes
+        when this process ends, once the children that multiprocessing waits for have; a process
+        that outlives it meets StoreUnavailable. One that a signal kills leaves it behind.
     timeout: seconds that a request waits for a file that is locked, before StoreUnavailable.
     lease: seconds that a process which dies in mid-request holds its host up; the same in all.
     copies_bytes: what robots.txt copies may take in this process's memory, see ``MemoryStore``.
+    on_error: "raise" StoreUnavailable where the file cannot be used, or go on "local": each process
+        by itself, at ``max_processes`` times each site's delay, until it can; never unpaced.
+    max_processes: how many processes share the file at the most; "local" needs it.
+    assume_cold: that nothing was sent before. Otherwise each host waits a delay after the file was
+        made or the machine started, if this process is the first to find it so.
 
     Pickled, it opens the same file where it is loaded; a deep copy is the store itself.
     """
@@ -66,15 +77,34 @@ class SQLiteStore(SharedStore):
         timeout: float = 5.0,
         lease: float = LEASE,
         copies_bytes: int = 128 * 2**20,
+        on_error: OnError = "raise",
+        max_processes: int | None = None,
+        assume_cold: bool = False,
     ) -> None:
+        folder = ""
         if path is None:
-            path = Path(tempfile.mkdtemp(prefix="polite-")) / "store.sqlite"
+            folder = tempfile.mkdtemp(prefix="polite-")
+            path = Path(folder) / "store.sqlite"
         self.path = os.path.abspath(path)  # noqa: PTH100 - the working folder may change, links stay
         if str(path) in ("", ":memory:") or str(path).startswith("file:"):
             raise ValueError(f"SQLiteStore({path!r}): it takes the path of a file")
-        self._options = {"timeout": timeout, "lease": lease, "copies_bytes": copies_bytes}
+        self._options = {
+            "timeout": timeout,
+            "lease": lease,
+            "copies_bytes": copies_bytes,
+            "on_error": on_error,
+            "max_processes": max_processes,
+            "assume_cold": assume_cold,
+        }
+        ledger = SQLiteLedger(self.path, timeout, lease, assume_cold=assume_cold)
+        if folder:
+            remove_at_exit(folder, ledger.close)
         super().__init__(
-            SQLiteLedger(self.path, timeout, lease), lease=lease, copies_bytes=copies_bytes
+            ledger,
+            lease=lease,
+            copies_bytes=copies_bytes,
+            on_error=on_error,
+            max_processes=max_processes,
         )
 
     def made_of(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -88,16 +118,19 @@ class SQLiteStore(SharedStore):
 class SQLiteLedger:
     """The ledger in a SQLite file; its clock is the machine's monotonic one."""
 
-    def __init__(self, path: str, timeout: float, lease: float) -> None:
-        self._database = Database(path, timeout, time.monotonic)
+    def __init__(self, path: str, timeout: float, lease: float, *, assume_cold: bool) -> None:
+        self._database = Database(path, timeout, time.monotonic, assume_cold=assume_cold)
         self._lease = lease
         self._post: socket.socket | None = None
+        self._peers: Peers | None = None
         self._verbs = itertools.count(1)
         self._pruned_to = ""
 
     def open_mailbox(self) -> "Datagrams":
         """See ``Ledger.open_mailbox``."""
-        return Datagrams()
+        mailbox = Datagrams()
+        self._peers = mailbox.peers
+        return mailbox
 
     def _wake(self, tokens: Sequence[str]) -> None:
         for token in tokens:
@@ -118,6 +151,9 @@ class SQLiteLedger:
     def forget_parent(self) -> None:
         """See ``Ledger.forget_parent``."""
         self._post = None
+        if self._peers is not None:
+            self._peers.forget_parent()
+            self._peers = None
         self._database.forget_parent()
 
     # --- turns ------------------------------------------------------------------------------
@@ -135,6 +171,8 @@ class SQLiteLedger:
         self, db: sqlite3.Connection, now: float, host: str, token: str, not_before: float
     ) -> tuple[Turn, str, tuple[str, ...]]:
         record = _read(db, host)
+        if record.holder not in ("", token):
+            self._end_ended(record, now)
         turn, woken = record.acquire(token, not_before, self._lease, now, self._database.epoch)
         _write(db, host, record)
         if next(self._verbs) % _PRUNED_EVERY == 0:
@@ -152,9 +190,21 @@ class SQLiteLedger:
         self, db: sqlite3.Connection, now: float, host: str, token: str, leave: Leave
     ) -> tuple[float, str]:
         record = _read(db, host)
+        if record.queue:
+            self._end_ended(record, now)
         answer = record.release(token, leave, now, self._database.epoch)
         _write(db, host, record)
         return answer
+
+    def _end_ended(self, record: HostRecord, now: float) -> None:
+        """End the turn of a process that has ended as if its lease were over, and its places."""
+        if self._has_ended(record.holder):
+            record.until = min(record.until, now)
+        if any(map(self._has_ended, record.queue)):
+            record.queue = [each for each in record.queue if not self._has_ended(each)]
+
+    def _has_ended(self, token: str) -> bool:
+        return self._peers is not None and self._peers.has_ended(channel_of(token))
 
     def let_pass(self, host: str, channel: str) -> float:
         """See ``Ledger.let_pass``."""
@@ -221,7 +271,7 @@ class SQLiteLedger:
             return Kept(packed), ""
         if failure is not None and failed_at > now - waited:
             return Failed(failure), ""
-        if holder not in ("", token) and until > now:
+        if holder not in ("", token) and until > now and not self._has_ended(holder):
             if token not in waiting.split():
                 db.execute(
                     "UPDATE copy SET waiting=? WHERE key=?", (f"{waiting} {token}".strip(), key)

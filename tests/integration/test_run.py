@@ -278,6 +278,67 @@ def test_a_program_ends_as_under_python(tmp_path: Path, program: list[str]) -> N
     assert (done.returncode, done.stderr) == (bare.returncode, bare.stderr)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is asked there before the end")
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ("", 0),
+        ("sys.exit(3)", 3),
+        ("raise ValueError", 1),
+        ("os.kill(os.getpid(), signal.SIGINT)", -signal.SIGINT),
+        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+        ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(4)); signal.raise_signal(15)", 4),
+    ],
+)
+def test_the_temporary_store_goes_however_the_program_ends(
+    site: Callable[..., Site], tmp_path: Path, end: str, code: int
+) -> None:
+    place = site("")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    (tmp_path / "script.py").write_text(
+        "import os, signal, sys, requests\n"
+        f"requests.get({place.url('/page')!r})\n"
+        "child = os.fork()\n"  # it ends in the same way, and that is not the end
+        f"if not child:\n    {end or 'pass'}\n    sys.exit()\n"
+        "os.waitpid(child, 0)\n"
+        "print(*os.listdir(os.environ['TMPDIR']), flush=True)\n"
+        f"{end}\n"
+    )
+    done = polite("run", "--ua", UA, "script.py", cwd=tmp_path, TMPDIR=str(temporary))
+    assert done.returncode == code, done.stderr
+    assert done.stdout.startswith("polite-")
+    assert not list(temporary.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is asked there before the end")
+def test_children_and_those_who_ignore_the_signal_have_it_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "import os, signal, subprocess, sys\n"
+        "ask = 'import signal; print(signal.getsignal(signal.SIGTERM).name)'\n"
+        "subprocess.run([sys.executable, '-c', ask], check=True)\n"
+        "if not os.fork():\n"
+        "    print(signal.getsignal(signal.SIGTERM).name, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+    )
+    done = polite("run", "--ua", UA, "script.py", cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert done.stdout.split() == ["SIG_DFL"] * 2, done.stderr
+    (tmp_path / "ask.py").write_text(
+        "import signal\nprint(signal.getsignal(signal.SIGTERM).name)\n"
+    )
+    ignoring = subprocess.run(
+        ["/bin/sh", "-c", 'trap "" TERM; exec "$@"', "sh", *POLITE, "run", "--ua", UA, "ask.py"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        check=True,
+    )
+    assert ignoring.stdout == "SIG_IGN\n", ignoring.stderr
+
+
 def test_a_program_without_clients_imports_nothing_of_ours(tmp_path: Path) -> None:
     (tmp_path / "none.py").write_text("import sys\nprint(*sys.modules)\n")
     (tmp_path / "one.py").write_text("import sys, urllib.request\nprint(*sys.modules)\n")

@@ -25,8 +25,54 @@ def test_redis_and_valkey_with_a_namespace(scheme: str) -> None:
     assert "secret" not in repr(store)
 
 
+def test_options_of_both_kinds_stand_in_the_query(tmp_path: Path) -> None:
+    query = "?on_error=local&max_processes=8&assume_cold=true&timeout=2.5&lease=3"
+    wanted = {
+        "on_error": "local",
+        "max_processes": 8,
+        "assume_cold": True,
+        "timeout": 2.5,
+        "lease": 3.0,
+    }
+    store = open_store(f"sqlite://{tmp_path}/store.sqlite{query}")
+    assert isinstance(store, SQLiteStore)
+    assert store.path == f"{tmp_path}/store.sqlite"
+    assert store.made_of()[1].items() >= wanted.items()
+    store = open_store(f"redis://:secret@localhost:7000/3{query}&socket_keepalive=yes#fleet")
+    assert isinstance(store, RedisStore)
+    (server,), options = store.made_of()
+    assert server == "redis://:secret@localhost:7000/3?socket_keepalive=yes"  # its client's own
+    assert options.items() >= {**wanted, "namespace": "fleet"}.items()
+
+
 @pytest.mark.parametrize(
-    "url", ["", "store.sqlite", "sqlite:store", "sqlite:///", "postgres://u:secret@h/d", "redis:x"]
+    ("query", "told"),
+    [
+        ("max_process=8", "max_process'.*max_processes"),
+        ("max_processes=many", "max_processes='many'"),
+        ("max_processes=0", "max_processes=0"),
+        ("assume_cold=perhaps", "assume_cold='perhaps'"),
+        ("lease", "lease=''"),
+        ("on_error=open", "on_error='open'"),
+        ("on_error=local", "max_processes"),
+    ],
+)
+def test_what_is_wrong_in_a_query_is_named(tmp_path: Path, query: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        open_store(f"sqlite://{tmp_path}/store.sqlite?{query}")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///?lease=3",
+        "",
+        "store.sqlite",
+        "sqlite:store",
+        "sqlite:///",
+        "postgres://u:secret@h/d",
+        "redis:x",
+    ],
 )
 def test_what_names_no_store_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(ValueError, match="sqlite:///path/to/file") as caught:

@@ -13,6 +13,7 @@ from polite_transport.stores.packing import NotACopy, pack, unpack
 
 COPY = Copy(
     robots_url="http://example.org/robots.txt",
+    redirected_to="http://cdn.example/robots.txt",
     product_token="MyBot",
     status=200,
     access=Access.FILE,
@@ -28,7 +29,13 @@ COPY = Copy(
 
 
 @pytest.mark.parametrize(
-    "copy", [COPY, replace(COPY, body=b"", access=Access.UNAVAILABLE, etag=None, note=None)]
+    "copy",
+    [
+        COPY,
+        replace(
+            COPY, body=b"", access=Access.UNAVAILABLE, etag=None, note=None, redirected_to=None
+        ),
+    ],
 )
 def test_what_was_packed_is_unpacked(copy: Copy) -> None:
     assert unpack(pack(copy)) == copy
@@ -70,6 +77,7 @@ FACTS = json.loads(pack(COPY).head)
         {**FACTS, "status": True},
         {**FACTS, "access": "EVERYTHING"},
         {**FACTS, "etag": 5},
+        {**FACTS, "redirected_to": 5},
         {**FACTS, "expires_at": float("inf")},
         {**FACTS, "fetched_at": float("nan")},
         {name: fact for name, fact in FACTS.items() if name != "note"},

@@ -96,7 +96,10 @@ def _remove(owner: str, folder: str) -> None:
     # With shutil's import, Python would forget by now that Ctrl-C has ended the program.
     try:
         for entry in os.listdir(folder):  # noqa: PTH208
-            os.remove(os.path.join(folder, entry))  # noqa: PTH107, PTH118
+            try:  # noqa: SIM105 - no import here
+                os.remove(os.path.join(folder, entry))  # noqa: PTH107, PTH118
+            except FileNotFoundError:
+                pass  # a child has closed its connection just now
         os.rmdir(folder)  # noqa: PTH106
     except OSError:
         pass  # someone is at it still; it is a temporary folder

@@ -1,12 +1,17 @@
 """Many processes, one robot: the site's log is the judge."""
 
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from polite_transport import PoliteSession
-from polite_transport.testing import Site
+from polite_transport.testing import Answer, Site
 
 from .servers import Crawl, jain, open_place
 
@@ -98,6 +103,53 @@ def test_killed_in_mid_request_the_others_go_on_when_the_lease_is_over(
     # The lease, then two delays: nobody knows what became of the request.
     assert first.time - killed < 1.0 + 2 * DELAY + 2.0
     assert min(place.gaps()) >= DELAY
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells who has ended")
+@pytest.mark.parametrize("is_waiting", [True, False], ids=["waits already", "comes later"])
+def test_killed_in_mid_request_on_this_machine_no_lease_has_to_end(
+    site: Sites, crawl: Crawls, tmp_path: Path, is_waiting: bool
+) -> None:
+    place = site(ROBOTS)
+    leased = {"kind": "sqlite", "place": str(tmp_path / "store.sqlite"), "lease": 600.0}
+    victim = crawl(leased, [place.url("/slow?headers=60")], threads=1)
+    place.wait_for(2)
+    if is_waiting:
+        survivor = crawl(leased, [place.url("/page")], threads=2, requests=2)
+        wait_for_queue(tmp_path / "store.sqlite")
+    killed = time.monotonic()
+    victim.kill()
+    if not is_waiting:
+        survivor = crawl(leased, [place.url("/page")], threads=2, requests=2)
+    assert survivor.result()["served"] == [2, 2]
+    first = next(arrival for arrival in place.log if arrival.target == "/page")
+    # It may have been sent at the last moment, and have taken a delay to arrive.
+    assert first.time - killed >= 2 * DELAY
+    assert min(place.gaps()) >= DELAY
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells who has ended")
+def test_killed_while_it_fetches_robots_txt_another_fetches_it(
+    site: Sites, crawl: Crawls, tmp_path: Path
+) -> None:
+    place = site(Answer(body=ROBOTS.encode(), delay=4.0))
+    leased = {"kind": "sqlite", "place": str(tmp_path / "store.sqlite"), "lease": 600.0}
+    victim = crawl(leased, [place.url("/page")], threads=1)
+    place.wait_for(1)
+    survivor = crawl(leased, [place.url("/page")], threads=1, requests=1)
+    wait_for_queue(tmp_path / "store.sqlite", "SELECT waiting FROM copy")
+    victim.kill()
+    assert survivor.result()["served"] == [1]
+    assert place.targets() == ["/robots.txt", "/robots.txt", "/page"]
+
+
+def wait_for_queue(path: Path, what: str = "SELECT queue FROM turn") -> None:
+    """Wait until someone stands in a queue of the file."""
+    deadline = time.monotonic() + 20.0
+    with closing(sqlite3.connect(path, timeout=5.0)) as connection:
+        while not any(row[0] for row in connection.execute(what)):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 def test_stopped_for_longer_than_a_lease_it_comes_back_and_waits_its_turn(

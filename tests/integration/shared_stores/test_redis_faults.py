@@ -10,6 +10,7 @@ import redis
 import requests
 
 from polite_transport import Policy, PoliteSession, RedisStore, StoreUnavailable
+from polite_transport.stores.base import NOW, Seat
 from polite_transport.testing import Site
 
 from .servers import Crawl, RedisServer
@@ -170,6 +171,52 @@ def test_namespaces_are_robots_of_their_own(site: Sites, redis_server: Servers) 
         get(store, place)
         store.close()
     assert place.targets().count("/robots.txt") == 2
+
+
+def test_assumed_cold_a_new_namespace_has_nothing_to_wait_for_until_something_is_lost(
+    redis_server: Servers,
+) -> None:
+    server = redis_server()
+    store = RedisStore(server.url, assume_cold=True)
+    seat = Seat("example.org", 5.0, 60.0)
+    assert store.acquire(seat) == NOW
+    store.release(seat, sent=True)
+    assert RedisStore(server.url).acquire(Seat("other.org", 5.0, 60.0)) == NOW
+    server.stop()
+    server.start()
+    assert 4.0 < store.acquire(Seat("third.org", 5.0, 60.0)).wait <= 5.0
+    store.close()
+
+
+def test_assumed_cold_a_namespace_that_others_have_begun_is_as_they_began_it(
+    redis_server: Servers,
+) -> None:
+    server = redis_server()
+    RedisStore(server.url).acquire(Seat("other.org", 5.0, 60.0))
+    store = RedisStore(server.url, assume_cold=True)
+    assert 4.0 < store.acquire(Seat("example.org", 5.0, 60.0)).wait <= 5.0
+    store.close()
+
+
+def test_assumed_cold_a_server_that_was_started_since_may_be_too(redis_server: Servers) -> None:
+    server = redis_server("--appendonly", "yes", "--appendfsync", "always")
+    store = RedisStore(server.url)
+    store.acquire(Seat("other.org", 5.0, 60.0))
+    store.close()
+    server.stop()
+    server.start()
+    store = RedisStore(server.url, assume_cold=True)
+    assert store.acquire(Seat("example.org", 5.0, 60.0)) == NOW
+    store.close()
+
+
+def test_assumed_cold_without_the_right_to_ask_for_restarts(redis_server: Servers) -> None:
+    server = redis_server()
+    with server.client as client:
+        client.execute_command("ACL", "SETUSER", "bot", "on", ">pw", "~*", "&*", "+@all", "-info")
+    store = RedisStore(server.url.replace("//", "//bot:pw@"), assume_cold=True)
+    assert store.acquire(Seat("example.org", 5.0, 60.0)) == NOW
+    store.close()
 
 
 def test_a_copy_that_someone_changed_is_fetched_anew(

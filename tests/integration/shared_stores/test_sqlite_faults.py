@@ -4,6 +4,8 @@ import itertools
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +17,7 @@ import pytest
 import requests
 
 from polite_transport import PoliteSession, SQLiteStore, StoreUnavailable
-from polite_transport.stores.base import Seat, StoreFault
+from polite_transport.stores.base import Seat, StoreFault, Turn
 from polite_transport.testing import Site
 
 Sites = Callable[..., Site]
@@ -129,6 +131,50 @@ def test_a_deleted_file_is_made_anew_and_the_first_request_waits_a_delay(
     assert min(b - a for a, b in itertools.pairwise(pages)) >= 0.6
 
 
+def first_wait(store: SQLiteStore) -> float:
+    turn = store.acquire(Seat("example.org", 5.0, 60.0))
+    assert turn.granted
+    return turn.wait
+
+
+def test_assumed_cold_a_new_file_has_nothing_to_wait_for(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    assert first_wait(SQLiteStore(path, assume_cold=True)) == 0.0
+    # It is the file that is cold then, and not one who looks at it.
+    turn = SQLiteStore(path).acquire(Seat("other.org", 5.0, 60.0))
+    assert turn == Turn(granted=True, wait=0.0)
+
+
+def test_assumed_cold_a_file_that_others_have_begun_is_as_they_began_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    SQLiteStore(path).acquire(Seat("other.org", 5.0, 60.0))
+    assert first_wait(SQLiteStore(path, assume_cold=True)) > 4.0
+
+
+def test_assumed_cold_the_machine_may_have_been_started_since(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    for assume_cold in (True, False):
+        store = SQLiteStore(path)
+        store.acquire(Seat("example.org", 5.0, 60.0))
+        store.close()
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE clock SET boot='another'")
+        wait = first_wait(SQLiteStore(path, assume_cold=assume_cold))
+        assert wait == 0.0 if assume_cold else wait > 4.0
+
+
+def test_assumed_cold_what_is_lost_later_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    store = SQLiteStore(path, assume_cold=True)
+    seat = Seat("example.org", 5.0, 60.0)
+    store.acquire(seat)
+    store.release(seat, sent=True)
+    for each in tmp_path.iterdir():
+        each.unlink()
+    assert SQLiteStore(path).acquire(Seat("other.org", 0.0, 60.0)).granted
+    assert 4.0 < store.acquire(Seat("third.org", 5.0, 60.0)).wait <= 5.0
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="POSIX alone has these permissions")
 def test_a_file_that_this_user_may_not_write_to(
     site: Sites, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -181,6 +227,67 @@ def test_without_a_path_the_folder_is_private(site: Sites) -> None:
     get(store, place)
     assert Path(store.path).parent.stat().st_mode & 0o077 == 0
     store.close()
+
+
+TEMPORARY = """
+import multiprocessing, os, pickle, subprocess, sys, time
+from polite_transport import SQLiteStore
+from polite_transport.stores.base import Seat
+
+def take_turn(store, wait=0.0):
+    time.sleep(wait)
+    assert os.path.exists(os.path.dirname(store.path)), "it is gone"
+    seat = Seat("example.org", 0.01, 60.0)
+    while (turn := store.acquire(seat)).wait or not turn.granted:
+        time.sleep(turn.wait)
+    store.release(seat, sent=True)
+
+if __name__ == "__main__":
+    store = SQLiteStore()
+    take_turn(store)
+    context = multiprocessing.get_context("spawn")
+    child = context.Process(target=take_turn, args=(store, 1.0))
+    child.start()
+    if not os.fork():
+        take_turn(store)
+        sys.exit()  # with all that is done at an exit
+    os.wait()
+    take_turn(store)
+    print(os.path.dirname(store.path), flush=True)
+    {end}
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise ValueError"])
+def test_without_a_path_the_folder_goes_with_its_maker(tmp_path: Path, end: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(TEMPORARY.replace("{end}", end))
+    ended = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert Path(ended.stdout.strip()).parent == tmp_path, ended.stderr
+    assert "it is gone" not in ended.stderr  # the child was waited for
+    assert list(tmp_path.iterdir()) == [script]
+
+
+def test_what_could_not_be_made_leaves_no_folder_behind(tmp_path: Path) -> None:
+    script = "from polite_transport import SQLiteStore\nSQLiteStore(lease=-1)"
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert "lease=-1" in ended.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_many_who_open_a_new_file_at_once_all_find_it_in_order(tmp_path: Path) -> None:
