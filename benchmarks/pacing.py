@@ -31,10 +31,9 @@ TASKS = 50
 DELAY = 0.1
 HOSTS = 1_000
 HOSTS_A_CLIENT = 100
-HOSTS_DELAY = 2.0
+HOSTS_DELAY = 5.0
 PAGES = 10  # of each of the many hosts, beside its robots.txt
 BUDGET = 1.03
-HOSTS_BUDGET = 1.2
 
 
 def robots(delay: float) -> str:
@@ -137,13 +136,14 @@ async def _visit_hosts(site: Site, hosts: list[str], *, bare: bool) -> None:
                 tasks.start_soon(visit, clients[number % len(clients)], host)
 
 
-def many_hosts(count: int, *, bare: bool = False) -> tuple[float, int]:
-    """Return the seconds that all hosts take side by side, and the gaps that were too small.
+def many_hosts(count: int, *, bare: bool = False) -> tuple[float, float, list[float]]:
+    """Return the seconds that all hosts take side by side, the ideal, and the gaps in the log.
 
     bare: without politeness, as fast as httpx can.
     """
     hosts = [f"127.0.{number // 250 + 1}.{number % 250 + 1}" for number in range(count)]
     with Site(robots(HOSTS_DELAY), addresses=hosts) as site:
+        ideal = PAGES * (HOSTS_DELAY + response_time(site))
         started = time.perf_counter()
         anyio.run(partial(_visit_hosts, site, hosts, bare=bare))
         spent = time.perf_counter() - started
@@ -151,7 +151,7 @@ def many_hosts(count: int, *, bare: bool = False) -> tuple[float, int]:
     wanted = (PAGES - bare) * count  # robots.txt makes one more
     if len(gaps) != wanted:
         raise RuntimeError(f"{len(gaps)} gaps in the log, and {wanted} were to be there")
-    return spent, sum(gap < HOSTS_DELAY for gap in gaps)
+    return spent, ideal, gaps
 
 
 def main() -> None:
@@ -180,18 +180,23 @@ def main() -> None:
         print_head(
             f"Crawl-delay {HOSTS_DELAY:g}, robots.txt and {PAGES} pages a host, one process",
             "seconds",
-            f"over one host (≤ {HOSTS_BUDGET})",
+            "ideal",
+            f"over ideal (≤ {BUDGET})",
+            "median above the delay, ms",
             "too close (0)",
         )
-        alone, close = many_hosts(1)
-        print_row("1 host", f"{alone:.2f}", "1.000", str(close))
-        together, close = many_hosts(options.hosts)
+        spent, ideal, gaps = many_hosts(options.hosts)
         print_row(
-            f"{options.hosts:,} hosts", f"{together:.2f}", f"{together / alone:.3f}", str(close)
+            f"{options.hosts:,} hosts",
+            f"{spent:.2f}",
+            f"{ideal:.2f}",
+            f"{spent / ideal:.3f}",
+            f"{1e3 * (statistics.median(gaps) - HOSTS_DELAY):.2f}",
+            str(sum(gap < HOSTS_DELAY for gap in gaps)),
         )
         # Where this is not far below, the machine is too slow to tell anything about pacing.
-        flat_out, _ = many_hosts(options.hosts, bare=True)
-        print_row("the same pages bare, flat out", f"{flat_out:.2f}", "", "")
+        flat_out, _, _ = many_hosts(options.hosts, bare=True)
+        print_row("the same pages bare, flat out", f"{flat_out:.2f}", "", "", "", "")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from polite_transport.policy import Policy
-from polite_transport.robots import Group, Rule
+from polite_transport.robots import Group, Record, Rule
 from polite_transport.robots.access import Access, Copy
-from polite_transport.robots.verdict import printable
+from polite_transport.robots.verdict import printable, shown
 from polite_transport.url import Target
 
 LONGEST_SHOWN = 500  # characters of a URL in a sentence
@@ -27,6 +27,7 @@ class Reason(enum.Enum):
     NO_ANSWER = "robots.txt gave no answer, and the policy takes that for no rules"
     EXEMPT = "the policy exempts this host"
     NOT_ASKED = "the policy does not ask for robots.txt"
+    NOT_YET = "robots.txt has not been read yet"
     NOT_HTTP = "robots.txt speaks of http and https only"
     ASSUMED = "a test assumes that everything is allowed"
 
@@ -44,7 +45,12 @@ class Decision:
     robots_url, robots_status: what was asked, and the HTTP status of its answer.
     robots_fetched_at: wall clock, seconds since the epoch, of the copy that was obeyed.
     robots_digest: SHA-256 of the file obeyed, hexadecimal; None where there is no file.
+    robots_redirected_to: the URL that the answer came from, and the line of a rule stands in, where
+        robots_url redirects.
+    robots_note: where no rule counts, what is odd about the answer or the file, for people.
     delay: seconds in force between our requests to this host, as far as this request binds them.
+    delay_record: the Crawl-delay or Request-rate that they come from, value as written; None where
+        they are the policy's min_delay.
     waited: seconds that the request waited for its turn; filled in when it is sent.
     """
 
@@ -60,7 +66,10 @@ class Decision:
     robots_status: int | None = None
     robots_fetched_at: float | None = None
     robots_digest: str | None = None
+    robots_redirected_to: str | None = None
+    robots_note: str | None = None
     delay: float = 0.0
+    delay_record: Record | None = None
     waited: float = 0.0
 
     def __str__(self) -> str:
@@ -70,16 +79,32 @@ class Decision:
         return f"{printable(self.url, LONGEST_SHOWN)} is {verdict} for {who}: {self._grounds()}"
 
     def _grounds(self) -> str:
-        robots_url = printable(self.robots_url or "robots.txt", LONGEST_SHOWN)
+        file = self.robots_file
         if self.reason is Reason.RULE and self.rule is not None:
-            return f"line {self.rule.line} of {robots_url} says '{self.rule}', in {self.group}"
+            return f"line {self.rule.line} of {file} says '{self.rule}', in {self.group}"
         if self.reason is Reason.NO_RULE:
-            return f"no rule of {robots_url} matches in {self.group}"
+            return f"no rule of {file} matches in {self.group}"
+        odd = f" ({printable(self.robots_note)})" if self.robots_note else ""
         if self.reason is Reason.NO_GROUP:
-            return f"{robots_url} has no group for it"
+            return f"{file} has no group for it{odd}"
         if self.reason in _STATUS_REASONS:
-            return f"{robots_url} answered {self.robots_status}{_STATUS_REASONS[self.reason]}"
+            return f"{file} answered {self.robots_status}{odd}{_STATUS_REASONS[self.reason]}"
         return str(self.reason.value)
+
+    @property
+    def robots_file(self) -> str:
+        """The file that lines stand in, by URL, for a sentence."""
+        return cited(self.robots_url or "robots.txt", self.robots_redirected_to)
+
+    @property
+    def delay_grounds(self) -> str:
+        """Who asks for the delay, for a sentence: the line of robots.txt, or the policy."""
+        record = self.delay_record
+        if record is None:
+            return f"Policy(min_delay={self.delay:g}) keeps requests to its host apart"
+        of_group = self.group is not None and record.line > min(self.group.lines)
+        where = f"in {self.group}" if of_group else "above all groups"
+        return f"line {record.line} of {self.robots_file} says '{shown(record)}', {where}"
 
     @property
     def fetched(self) -> datetime | None:
@@ -87,6 +112,14 @@ class Decision:
         if self.robots_fetched_at is None:
             return None
         return datetime.fromtimestamp(self.robots_fetched_at, UTC)
+
+
+def cited(robots_url: str, redirected_to: str | None) -> str:
+    """Return the URL of a robots.txt for a sentence: the one that the lines stand in."""
+    asked = printable(robots_url, LONGEST_SHOWN)
+    if redirected_to is None:
+        return asked
+    return f"{printable(redirected_to, LONGEST_SHOWN)} (to which {asked} redirects)"
 
 
 _STATUS_REASONS = {
@@ -126,8 +159,10 @@ def decide(
     decision.robots_status = copy.status
     decision.robots_fetched_at = copy.fetched_at
     decision.robots_digest = copy.digest
+    decision.robots_redirected_to = copy.redirected_to
     if policy.obey_crawl_delay and copy.asked_delay > policy.min_delay:
         decision.delay = copy.asked_delay
+        decision.delay_record = copy.delay_record
     if copy.access is Access.FILE and not copy.is_html:
         verdict = copy.robots.check(target.url, product_token)
         decision.allowed = verdict.allowed
@@ -139,8 +174,10 @@ def decide(
             decision.reason = Reason.NO_RULE
         else:
             decision.reason = Reason.NO_GROUP
+            decision.robots_note = copy.oddity
     else:
         decision.reason, decision.allowed = _without_rules(copy, policy)
+        decision.robots_note = copy.note
     if target.path == "/robots.txt":
         decision.allowed, decision.reason = True, Reason.ROBOTS_TXT
     return decision

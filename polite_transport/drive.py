@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from polite_transport.robots.access import Reply
 from polite_transport.steps import Acquire, Claim, Fetch, Flow, Sleep, Step, StoreStep, Wait
-from polite_transport.stores.base import AskShared, Store, Waiter
+from polite_transport.stores.base import AskShared, Seat, Store, Waiter
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -72,20 +72,31 @@ def _timed(act: Callable[..., object], *arguments: object) -> float:
 def _wait(step: Wait, store: Store) -> None:
     """Block this thread on a lock that the waker releases.
 
-    Raises RuntimeError where that would be for ever, since only this thread could end the wait.
+    Raises RuntimeError where it would be in vain: only this thread could end the wait, which would
+    go on until the other's time is up.
     """
     waiter = step.waiter
     if store.is_blocked_by(threading.get_ident(), waiter, step.key):
-        raise RuntimeError(
-            "this request would wait for another one to the same host that is still open in this "
-            "very thread, for ever. In a coroutine, use an asynchronous client; with "
-            'pace_from="body", read or close the earlier response first. Nothing was sent.'
-        )
+        raise RuntimeError(_blocked(step))
     gate = threading.Lock()
     gate.acquire()
     waiter.wake = gate.release
     if not waiter.ready:
         gate.acquire(timeout=min(step.seconds, LONGEST_NAP))
+
+
+def _blocked(step: Wait) -> str:
+    """Say what keeps a request from its turn, or from its robots.txt, and what to do about it."""
+    if step.key is not None:
+        what, end = f"{step.key.origin}/robots.txt, which another one reads", "gives up"
+    else:
+        host = step.waiter.host if isinstance(step.waiter, Seat) else "the same host"
+        what, end = f"another one to {host} that is still open", "has had its turn for turn_limit"
+    return (
+        f"this request would wait for {what} in this very thread, until that one {end}. In a "
+        'coroutine, use an asynchronous client; with pace_from="body", read or close the earlier '
+        "response first. Nothing was sent."
+    )
 
 
 async def run_async(flow: Flow[T], store: Store, get: AsyncGet | None = None) -> T:

@@ -4,18 +4,23 @@
 
     PoliteError
     ├── DisallowedByRobots    the site's robots.txt says no: for good
-    ├── RobotsUnreachable     robots.txt answered 429 or 5xx: for now
-    ├── WaitTooLong           the turn is further away than the policy allows: for now
+    ├── RobotsUnreachable     robots.txt answered 429 or 5xx, or is broken: for now
+    ├── WaitTooLong           the turn is further away than the policy allows: for now, or until
+    │                         the policy allows it
     └── StoreUnavailable      the shared store cannot be used, nothing was sent: for now
 
 Each client raises a subclass of its own that is also that client's base error, so that both
 ``except requests.RequestException`` and ``except DisallowedByRobots`` work.
 """
 
+import enum
 from typing import Any
 
-from polite_transport.decision import LONGEST_SHOWN, Decision
+from polite_transport.decision import LONGEST_SHOWN, Decision, Reason
 from polite_transport.robots.verdict import printable
+
+_DAY = 86_400.0
+_CENTURY = 36_525  # days
 
 
 class PoliteError(Exception):
@@ -57,7 +62,7 @@ class DisallowedByRobots(PoliteError):
 
 
 class RobotsUnreachable(PoliteError):
-    """The site's robots.txt answers 429 or 5xx, so that nothing may be sent for now.
+    """The site's robots.txt answers 429 or 5xx, or is broken, so that nothing may be sent for now.
 
     retry_in: seconds until it is asked for again.
     Source: RFC 9309 section 2.3.1.4.
@@ -78,28 +83,75 @@ class RobotsUnreachable(PoliteError):
         return (self.decision, self.retry_in)
 
 
+class WaitReason(enum.Enum):
+    """What a request would have to wait for."""
+
+    SITE_DELAY = "the site asks for more seconds between any two requests"
+    LAST_REQUEST = "the distance to the request before"
+    QUEUE = "other requests to its host are before it"
+    RETRY_AFTER = "its host asked for a pause (Retry-After)"
+    PAUSE = "its host asked for a pause (Retry-After), or is left alone after a 429 or 503"
+    VISIT_TIME = "the site's Visit-time begins then"
+
+
 class WaitTooLong(PoliteError):
     """The request's turn is further away than the policy allows.
 
-    wait: seconds until it could be sent, at the least.
+    wait: seconds until it could be sent, at the least. Where the site asks for more between any two
+        requests than the policy allows, how much that is.
     limit: the setting of the policy that it exceeds, with its value.
+    why: what it would have to wait for.
     """
 
-    def __init__(self, decision: Decision, wait: float, limit: str) -> None:
+    def __init__(self, decision: Decision, wait: float, limit: str, why: WaitReason) -> None:
         super().__init__(decision)
         self.wait = wait
         self.limit = limit
+        self.why = why
+
+    @property
+    def retry_in(self) -> float | None:
+        """Seconds after which trying again may help; None where only another policy does."""
+        return None if self.why is WaitReason.SITE_DELAY else self.wait
 
     def __str__(self) -> str:
+        setting = self.limit.partition("=")[0]
+        if self.retry_in is None:
+            return (
+                f"{self._url} was not sent: {self.decision.delay_grounds}, and that is above "
+                f"{self.limit} of the policy. Trying again does not help while it is so: allow it "
+                f"with a larger {setting}, for this host alone in Policy(overrides=…), or skip the "
+                "site."
+            )
+        robots_txt = self.decision.reason is Reason.NOT_YET
+        turn = "the turn of its robots.txt, which is read first," if robots_txt else "its turn"
         return (
-            f"{self._url} would have to wait {self.wait:.1f} s or more for its "
-            f"turn, above {self.limit} of the policy. It was not sent: try it again later, or "
-            "allow the wait."
+            f"{self._url} was not sent: {turn} is {_span(self.wait)} or more away, above "
+            f"{self.limit} of the policy, because {self._because()}. Try it again in "
+            f"{_span(self.wait)}, or allow the wait with a larger {setting}."
         )
+
+    def _because(self) -> str:
+        delay = self.decision.delay
+        if self.why is WaitReason.LAST_REQUEST:
+            if self.wait <= delay:
+                return self.decision.delay_grounds
+            return "an earlier request keeps a longer distance, or may still be under way"
+        if self.why is WaitReason.QUEUE and delay:
+            return f"{self.why.value}, and {self.decision.delay_grounds}"
+        return str(self.why.value)
 
     def made_of(self) -> tuple[Any, ...]:
         """See ``PoliteError.made_of``."""
-        return (self.decision, self.wait, self.limit)
+        return (self.decision, self.wait, self.limit, self.why)
+
+
+def _span(seconds: float) -> str:
+    """Return a time as people say it: a site may ask for a number of 400 digits."""
+    if seconds < 2 * _DAY:
+        return f"{seconds:.1f} s"
+    days = seconds / _DAY
+    return f"{days:.0f} days" if days < _CENTURY else "more than 100 years"
 
 
 class StoreUnavailable(PoliteError):

@@ -1,8 +1,9 @@
-"""One fetch of a robots.txt over the standard library's ``http.client``, which urllib3 uses too.
+"""One fetch of a robots.txt by a blocking client: in bounded time, and with whole headers.
 
-http.client takes headers that break off for whole ones, so that a connection which is cut there
-would pass for a robots.txt without rules. And each single read has the client's timeout anew, so
-that a site which sends byte by byte could hold a fetch up for hours. Neither may be here.
+Each single read of such a client has its timeout anew, so that a site which sends byte by byte
+could hold a fetch up for hours. And http.client, which urllib3 stands on, takes headers that break
+off for whole ones, so that a connection which is cut there would pass for a robots.txt without
+rules.
 
 Every touch of what http.client does not call public stands in this file:
 ``HTTPConnection.response_class``, and what a response does when it begins.
@@ -28,11 +29,11 @@ _AGAIN = 0.1  # seconds; a socket that was about to be replaced, for TLS, is tri
 class Fetching(Hand):
     """The GET of one robots.txt URL, in hand.
 
-    seconds: what it may take in all, from now. When they are over, the socket of the connection
-        that is watched is shut down, so that whatever is waited for on it ends.
+    seconds: what it may take in all, from now. When they are over, the socket that is watched is
+        shut down, so that whatever is waited for on it ends.
     """
 
-    __slots__ = ("_before", "_connection", "_ended", "_ends_at", "_response", "seconds")
+    __slots__ = ("_before", "_connection", "_ended", "_ends_at", "_response", "_sock", "seconds")
 
     def __init__(self, target: Target, store: Store, seconds: float) -> None:
         super().__init__(target, "GET", store, None)
@@ -41,6 +42,7 @@ class Fetching(Hand):
         self._connection: Any = None
         self._before: Callable[..., Any] | None = None
         self._response: _WholeResponse | None = None
+        self._sock: Any = None
         self._ended: threading.Lock | None = None  # held while a thread looks after the time
 
     @property
@@ -60,12 +62,26 @@ class Fetching(Hand):
             return
         self._connection, self._before = connection, own
         connection.response_class = partial(_WholeResponse, self)
+        self._keep_time()
+
+    def watch_socket(self, sock: Any) -> None:
+        """Let the answer come over this socket."""
+        self._sock = sock
+        self._keep_time()
+
+    def _keep_time(self) -> None:
         if self._ended is None:
             ended = threading.Lock()
             ended.acquire()
             with suppress(RuntimeError):  # no more threads: then each read has its own timeout
                 threading.Thread(target=self._look_after, args=(ended,), daemon=True).start()
             self._ended = ended
+
+    def stop(self) -> None:
+        """Shut nothing down from now on: what was watched may be another request's soon."""
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended.release()
 
     def let_go(self) -> None:
         """Leave the connection as it was, for the requests after this one."""
@@ -85,7 +101,9 @@ class Fetching(Hand):
 
     def _cut(self) -> None:
         response = self._response
-        if response is None:
+        if self._sock is not None:
+            sock = self._sock
+        elif response is None:
             sock = self._connection.sock
         elif response.isclosed():  # its connection may be another request's by now
             return
@@ -104,8 +122,7 @@ class Fetching(Hand):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._ended is not None:
-            self._ended.release()
+        self.stop()
         self.let_go()
         super().__exit__(kind, error, traceback)
 

@@ -18,7 +18,7 @@ from polite_transport.decision import Decision
 from polite_transport.drive import Get
 from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
 from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer
-from polite_transport.passage import check, enter, leave
+from polite_transport.passage import check, enter, leave, leave_async
 from polite_transport.stores.base import Store
 from polite_transport.url import Target
 
@@ -31,13 +31,28 @@ class Hand:
     """One request on its way down, or one fetch of a robots.txt.
 
     target, method: which request it is.
+    request: the client's own object for it; None where it has none.
+    on_wire: whether only the site lies beneath, and no client that has an object of its own for it,
+        or none. What comes then is another request, such as one that an upload body makes.
     call: what is decided about it; None for the fetch of a robots.txt, whose turns are taken by
         the logic that asked for it.
     get: how the wire layer fetches robots.txt again, should the copy run out while it waits.
     paced_by: the layer that takes its turns; None = the first wire layer that asks.
     """
 
-    __slots__ = ("_pacer", "_token", "call", "get", "is_open", "method", "store", "target")
+    __slots__ = (
+        "_layers",
+        "_pacer",
+        "_requests",
+        "_token",
+        "call",
+        "get",
+        "is_open",
+        "method",
+        "on_wire",
+        "store",
+        "target",
+    )
 
     def __init__(
         self,
@@ -47,6 +62,8 @@ class Hand:
         call: Call | None,
         get: Get | None = None,
         *,
+        request: object = None,
+        on_wire: bool = False,
         paced_by: object = None,
     ) -> None:
         self.target = target
@@ -55,7 +72,10 @@ class Hand:
         self.call = call
         self.get = get
         self.is_open = False
+        self.on_wire = on_wire
         self._pacer = paced_by
+        self._requests: tuple[object, ...] = () if request is None else (request,)
+        self._layers: tuple[object, ...] = ()
 
     def __enter__(self) -> Self:
         self._token = IN_HAND.set(self)
@@ -96,9 +116,40 @@ class Hand:
         if self.call is not None and self.call.seat is not None:
             self.store.renew(self.call.seat)
 
-    def carries(self, method: str, target: Target) -> bool:
-        """Whether a request is the one in hand."""
-        return self.is_open and target == self.target and method == self.method
+    def carries(self, method: str, target: Target, request: object = None) -> bool:
+        """Whether what a layer meets is the request in hand, and not another one like it.
+
+        request: the client's own object for it; None where it has none.
+
+        Its own object tells. A client beneath has one of its own for it, the first to come.
+        """
+        if not self.is_open or target != self.target or method != self.method:
+            return False
+        if self.call is None:  # nothing else asks for a robots.txt meanwhile, but a re-send of it
+            return True
+        known = self._requests
+        if any(request is each for each in known):
+            return True
+        if self.on_wire or any(type(request) is type(each) for each in known):
+            return False
+        if request is not None:
+            self._requests = (*known, request)
+        return True
+
+    def is_in_the_way_of(self, target: Target) -> bool:
+        """Whether another request, made meanwhile, would wait for this one."""
+        # Once this one is closed, only a body that is still read may hold the turn, and goes on.
+        return self.is_open and target.host == self.target.host
+
+    def is_new_to(self, layer: object) -> bool:
+        """Whether a layer beneath meets the request for the first time.
+
+        If not, something in between sends it once more by itself.
+        """
+        if any(layer is each for each in self._layers):
+            return False
+        self._layers = (*self._layers, layer)
+        return True
 
 
 _MOCKS = {"responses", "requests_mock", "respx", "pytest_httpx", "aioresponses", "vcr"}
@@ -120,34 +171,57 @@ def _note(error: BaseException, note: str) -> None:
 IN_HAND: ContextVar[Hand | None] = ContextVar("polite_transport_in_hand", default=None)
 
 
-def is_in_hand(method: str, target: Target) -> bool:
-    """Whether a layer of ours above has this very request in hand, so that it is only passed on.
+def handed_down(method: str, target: Target, request: object = None) -> Hand | None:
+    """Return what a layer of ours above has in hand, if it is this very request.
+
+    request: as for ``Hand.carries``.
 
     Another one to the same host ends the turn of the one in hand. Made while that is being sent, by
     an upload body that downloads, it would wait for itself otherwise.
     """
     hand = IN_HAND.get()
-    if hand is None:
-        return False
-    if hand.carries(method, target):
-        return True
-    if hand.target.host == target.host:
+    if hand is None or hand.carries(method, target, request):
+        return hand
+    if hand.is_in_the_way_of(target):
         hand.leave(UNANSWERED)
-    return False
+    return None
+
+
+async def handed_down_async(method: str, target: Target, request: object) -> Hand | None:
+    """As ``handed_down``, on asyncio or trio."""
+    hand = IN_HAND.get()
+    if hand is None or hand.carries(method, target, request):
+        return hand
+    if hand.is_in_the_way_of(target) and hand.call is not None:
+        await leave_async(hand.call, UNANSWERED, hand.store)
+    return None
+
+
+def is_in_hand(method: str, target: Target, request: object = None) -> bool:
+    """Whether a layer of ours above has this very request in hand, so that it is only passed on."""
+    return handed_down(method, target, request) is not None
 
 
 Native = Callable[[PoliteError | NoAnswer], Exception]
 
 
-def send_checked(call: Call, store: Store, get: Get, send: Callable[[], R], native: Native) -> R:
+def send_checked(
+    call: Call,
+    store: Store,
+    get: Get,
+    send: Callable[[], R],
+    native: Native,
+    request: object = None,
+) -> R:
     """Check a request and send it, blocking: what every blocking client layer does.
 
     send: the client's own send, beneath which the wire layer takes the turns.
     native: turns a refusal into the client's own exception.
+    request: as for ``Hand``.
     """
     try:
         check(call, store, get)
-        with Hand(call.target, call.method, store, call, get):
+        with Hand(call.target, call.method, store, call, get, request=request):
             return send()
     except (PoliteError, NoAnswer) as error:
         refusal = native(error)
@@ -178,8 +252,9 @@ Flavours = Mapping[type[PoliteError], type[PoliteError]]
 
 def flavoured(error: PoliteError, flavours: Flavours) -> PoliteError:
     """Return a refusal as the client's own subclass, so that its native handlers see it."""
-    own = flavours.get(type(error))
-    if own is None:
+    # A layer beneath may have given it the flavour of another client.
+    own = next((flavour for kind, flavour in flavours.items() if isinstance(error, kind)), None)
+    if own is None or isinstance(error, own):
         return error
     translated = own(*error.made_of())
     for note in getattr(error, "__notes__", ()):

@@ -1,12 +1,13 @@
 """What a program decides for itself within what robots.txt asks: one frozen value."""
 
-import math
 import re
+import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
 
-from polite_transport.url import matches_host, target
+from polite_transport.options import NAMES, Takes, check_options, one_of
+from polite_transport.url import InvalidURL, matches_host, target
 
 DAY = 86_400.0
 
@@ -48,7 +49,7 @@ class Policy:
         robots_max_bytes: what is read of a file; the rest is not downloaded.
         robots_timeout: for one fetch with its hops and body.
 
-    Raises ValueError where a value makes no sense, naming it.
+    Raises ValueError where a value is of the wrong type or makes no sense, naming it.
     """
 
     min_delay: float = 0.0
@@ -74,35 +75,23 @@ class Policy:
     robots_timeout: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("min_delay", "max_delay", "max_wait"):
-            _number(name, getattr(self, name), least=0.0)
-        for name in ("turn_limit", "robots_ttl", "robots_max_bytes", "robots_timeout"):
-            _number(name, getattr(self, name), least=0.0, exclusive=True)
-        if self.robots_max_bytes != int(self.robots_max_bytes):
-            raise ValueError(f"Policy(robots_max_bytes={self.robots_max_bytes}): whole bytes only")
+        check_options(TAKES, self.__getattribute__, "Policy")
         object.__setattr__(self, "robots_max_bytes", int(self.robots_max_bytes))
-        if self.product_token is not None and not _TOKEN.fullmatch(self.product_token):
-            raise ValueError(
-                f"Policy(product_token={self.product_token!r}): no group of a robots.txt can name "
-                "it; letters, digits, '_', '-' and '.' make a name"
-            )
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                wanted = " or ".join(map(repr, choices))
-                raise ValueError(f"Policy({name}={getattr(self, name)!r}): it must be {wanted}")
         if self.min_delay > self.max_delay:
             raise ValueError(
                 f"Policy(min_delay={self.min_delay}) is above max_delay={self.max_delay}, "
                 "so that no request could ever be sent"
             )
-        if isinstance(self.exempt_hosts, str):
-            raise ValueError("Policy(exempt_hosts=…) takes a collection of names, not one string")  # noqa: TRY004 - every bad value is a ValueError
-        object.__setattr__(self, "exempt_hosts", tuple(map(_host_name, self.exempt_hosts)))
         object.__setattr__(
-            self, "overrides", {_host_name(name): own for name, own in self.overrides.items()}
+            self, "exempt_hosts", host_names("Policy(exempt_hosts=…)", self.exempt_hosts)
+        )
+        named = host_names("Policy(overrides=…)", self.overrides)
+        object.__setattr__(
+            self, "overrides", dict(zip(named, self.overrides.values(), strict=True))
         )
         for name, own in self.overrides.items():
-            _check_override(name, own)
+            if own.overrides or own.exempt_hosts:
+                raise ValueError(f"the policy for {name!r} cannot hold overrides of its own")
 
     def for_host(self, host: str, origin: str) -> "Policy | None":
         """Return the policy in force for one host, or None where the host is exempt."""
@@ -119,49 +108,70 @@ class Policy:
         return not (self.obey_disallow or self.obey_crawl_delay or self.obey_visit_time)
 
 
+_LARGEST = sys.float_info.max  # of an int, what lies above is no time that can be reckoned with
 _TOKEN = re.compile(r"[A-Za-z0-9_.-]+")
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "pace_from": ("headers", "body"),
-    "on_forbidden": ("allow", "disallow"),
-    "on_too_many_requests": ("allow", "disallow"),
-    "on_unreachable": ("allow", "disallow"),
-    "on_html": ("allow", "disallow"),
-    "robots_redirects": ("follow", "same-host"),
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value <= _LARGEST
+
+
+def _are_policies(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    named = cast("Mapping[object, object]", value).items()
+    return all(isinstance(name, str) and isinstance(own, Policy) for name, own in named)
+
+
+_AT_LEAST_0 = Takes("a finite number, at least 0", lambda value: _is_number(value) and value >= 0)
+_ABOVE_0 = Takes("a finite number, above 0", lambda value: _is_number(value) and value > 0)
+_YES_OR_NO = Takes("True or False", lambda value: isinstance(value, bool))
+
+TAKES: dict[str, Takes] = {
+    **dict.fromkeys(("min_delay", "max_delay"), _AT_LEAST_0),
+    "max_wait": _AT_LEAST_0.or_none(),
+    **dict.fromkeys(("turn_limit", "robots_ttl", "robots_timeout"), _ABOVE_0),
+    "robots_max_bytes": Takes(
+        "a whole number, above 0", lambda value: _ABOVE_0.holds(value) and value == int(value)
+    ),
+    **dict.fromkeys(("obey_disallow", "obey_crawl_delay", "obey_visit_time"), _YES_OR_NO),
+    **dict.fromkeys(
+        ("on_forbidden", "on_too_many_requests", "on_unreachable", "on_html"),
+        one_of("allow", "disallow"),
+    ),
+    "pace_from": one_of("headers", "body"),
+    "robots_redirects": one_of("follow", "same-host"),
+    "product_token": Takes(
+        "a name that a group of robots.txt can have, of letters, digits, '_', '-' and '.'",
+        lambda value: isinstance(value, str) and bool(_TOKEN.fullmatch(value)),
+    ).or_none(),
+    "exempt_hosts": NAMES,
+    "overrides": Takes(
+        "a mapping from host names to policies, such as {'example.org': Policy(min_delay=5)}",
+        _are_policies,
+    ),
 }
-_OPTIONAL = {each.name for each in fields(Policy) if each.default is None}
 
 
-def _number(name: str, value: object, *, least: float, exclusive: bool = False) -> None:
-    if value is None and name in _OPTIONAL:
-        return
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not math.isfinite(value)
-        or value < least
-        or (exclusive and value == least)
-    ):
-        bound = "above" if exclusive else "at least"
-        raise ValueError(f"Policy({name}={value!r}): it must be a finite number, {bound} {least:g}")
+def host_names(option: str, names: Collection[str]) -> tuple[str, ...]:
+    """Return each name in its one spelling; international names become punycode.
+
+    option: of what they are the value, for the ValueError where one is no name of a host.
+    """
+    return tuple(_host_name(option, name) for name in names)
 
 
-def _check_override(name: str, own: object) -> None:
-    if not isinstance(own, Policy):
-        raise ValueError(f"Policy(overrides={{{name!r}: {own!r}}}): it must be a Policy")  # noqa: TRY004 - every bad value is a ValueError
-    if own.overrides or own.exempt_hosts:
-        raise ValueError(f"the policy for {name!r} cannot hold overrides of its own")
-
-
-def _host_name(pattern: str) -> str:
-    """One spelling for a name in a policy; international names become punycode."""
-    if pattern.count(":") > 1 and "[" not in pattern:
-        pattern = f"[{pattern}]"
+def _host_name(option: str, name: str) -> str:
+    pattern = f"[{name}]" if name.count(":") > 1 and "[" not in name else name
     dot = "." if pattern.startswith(".") else ""
-    place = target(f"http://{pattern.removeprefix('.')}")
+    try:
+        place = target(f"http://{pattern.removeprefix('.')}")
+    except InvalidURL:
+        place = None
     if place is None or place.path != "/" or set("@*") & set(pattern) or pattern[-1] in "/:":
         raise ValueError(
-            f"{pattern!r} is no name of a host: 'example.org', '.example.org' for a whole domain, "
-            "'example.org:8080' for one port"
+            f"{option}: {name!r} is no name of a host, such as 'example.org', '.example.org' for a "
+            "whole domain, 'example.org:8080' for one port"
         )
     port = ":80" if pattern.endswith(":80") else ""  # else it would not show
     return dot + place.origin.removeprefix("http://") + port

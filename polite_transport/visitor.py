@@ -15,7 +15,7 @@ from polite_transport.policy import Policy
 from polite_transport.robots import product_token
 from polite_transport.stores.base import Store
 from polite_transport.stores.chosen import process_store
-from polite_transport.url import Target, matches_host, target
+from polite_transport.url import Target, handshake_url, matches_host, target
 
 log = logging.getLogger("polite_transport")
 
@@ -59,13 +59,14 @@ class Visitor:
         user_agent: the header of that very request, as it will be sent.
 
         A Decision comes back where nothing is to be checked: for other schemes than http and
-        https, for exempt hosts, and within ``testing.assume_allowed``.
+        https (ws and wss open with a GET of theirs), for exempt hosts, and within
+        ``testing.assume_allowed``.
         Raises InvalidURL, and ValueError as above.
         """
         if isinstance(user_agent, bytes):
             user_agent = user_agent.decode("latin-1")
         sent = user_agent or ""
-        where = target(url)
+        where = target(url) or target(handshake_url(url))
         if where is None:
             return _unchecked(method, url, sent, Reason.NOT_HTTP)
         if ASSUMED_ALLOWED:

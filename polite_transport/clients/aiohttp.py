@@ -29,7 +29,7 @@ from polite_transport.in_hand import (
     Flavours,
     Hand,
     flavoured,
-    is_in_hand,
+    handed_down_async,
     native_error,
     say_replaced,
 )
@@ -70,7 +70,10 @@ _NOT_TCP = (aiohttp.UnixConnector, aiohttp.NamedPipeConnector)
 
 
 def with_middleware(who: Visitor, session: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of one request of a session with ours as its innermost middleware."""
+    """Return the options of one request of a session with ours as its innermost middleware.
+
+    They come back as they are where the session goes to a unix socket or a named pipe.
+    """
     if isinstance(session.connector, _NOT_TCP):
         return options
     if not hasattr(session, "_middlewares"):
@@ -92,7 +95,9 @@ async def _send_politely(
     call = _call(who, request)
     if isinstance(call, Decision):
         return _with_decision(await send(request), call)
-    if is_in_hand(call.method, call.target):
+    above = await handed_down_async(call.method, call.target, request)
+    if above is not None:
+        above.on_wire = True
         return await send(request)
     call.via = _way(request)
     get = partial(_get_robots, who, request, call)
@@ -110,7 +115,15 @@ async def _send_in_turn(
     who: Visitor, call: Call, send: Handler, request: aiohttp.ClientRequest
 ) -> aiohttp.ClientResponse:
     try:
-        with Hand(call.target, call.method, who.store, call, paced_by=_LAYER):
+        with Hand(
+            call.target,
+            call.method,
+            who.store,
+            call,
+            request=request,
+            on_wire=True,
+            paced_by=_LAYER,
+        ):
             response = await send(request)
     except BaseException as error:
         refused = isinstance(error, aiohttp.ClientConnectorError)

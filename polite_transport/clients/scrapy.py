@@ -14,6 +14,7 @@ body, so that a Retry-After counts from there.
 Settings: POLITE_UA (str), POLITE_POLICY (a Policy), POLITE_STORE (a Store, shared by a fleet).
 """
 
+import asyncio
 import logging
 import time
 from functools import partial
@@ -42,7 +43,7 @@ from polite_transport.flow import (
     heed,
 )
 from polite_transport.in_hand import Flavours, flavoured
-from polite_transport.passage import check_async, enter_async, leave, leave_async
+from polite_transport.passage import check_async, enter_async, leave_async
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
@@ -104,6 +105,7 @@ class PoliteMiddleware:
         # By the request itself: its meta is copied to retries, and written to disk queues.
         self._calls: WeakKeyDictionary[Request, Call] = WeakKeyDictionary()
         self._arrived: WeakKeyDictionary[Request, Seat] = WeakKeyDictionary()
+        self._leaving: dict[Request, asyncio.Task[None]] = {}
         self._received: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
 
     @classmethod
@@ -117,6 +119,7 @@ class PoliteMiddleware:
         )
         middleware = cls(crawler, who)
         crawler.signals.connect(middleware.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(middleware.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(middleware.headers_received, signal=signals.headers_received)
         crawler.signals.connect(middleware.bytes_received, signal=signals.bytes_received)
         return middleware
@@ -166,11 +169,26 @@ class PoliteMiddleware:
         call = self._calls.get(request)
         if call is not None and call.seat is not None:
             self._arrived[request] = call.seat
-            leave(call, NOT_CONNECTED, self._visitor.store)
+            # Scrapy waits for no handler of this signal, and a store may take its time.
+            leave = leave_async(call, NOT_CONNECTED, self._visitor.store)
+            leaving = asyncio.get_running_loop().create_task(leave)
+            self._leaving[request] = leaving
+            leaving.add_done_callback(lambda _: self._leaving.pop(request))
+
+    async def _left(self, request: Request) -> Call | None:
+        """Return a request's call when its turn is given back, where its headers came."""
+        leaving = self._leaving.get(request)
+        if leaving is not None:
+            await asyncio.shield(leaving)
+        return self._calls.pop(request, None)
+
+    async def spider_closed(self) -> None:
+        """Give the turns back whose headers came last, before the event loop ends."""
+        await asyncio.gather(*self._leaving.values())
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Do what the response asks of its host."""
-        call = self._calls.pop(request, None)
+        call = await self._left(request)
         if call is not None:
             attempt = Attempt(
                 response.status, _text(response, "Retry-After"), _text(response, "Date")
@@ -184,7 +202,7 @@ class PoliteMiddleware:
 
     async def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Give the turn of a failed attempt back."""
-        call = self._calls.pop(request, None)
+        call = await self._left(request)
         self._arrived.pop(request, None)
         if call is not None:
             await leave_async(call, UNANSWERED, self._visitor.store)

@@ -14,14 +14,14 @@ from urllib.error import URLError
 from urllib.request import Request
 
 from polite_transport import errors
+from polite_transport.body_end import leave_at_end
 from polite_transport.decision import Decision
 from polite_transport.errors import PoliteError
 from polite_transport.fetching import Fetching
-from polite_transport.flow import NOT_CONNECTED, UNANSWERED, Attempt, Call, NoAnswer, answered
+from polite_transport.flow import NOT_CONNECTED, UNANSWERED, Call, NoAnswer, answered
 from polite_transport.in_hand import (
     IN_HAND,
     Flavours,
-    Hand,
     flavoured,
     is_in_hand,
     native_error,
@@ -31,6 +31,7 @@ from polite_transport.in_hand import (
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
+from polite_transport.url import DEFAULT_PORTS, InvalidURL, is_absolute
 from polite_transport.visitor import Visitor, verifies, way
 
 _LIBRARY_UA = "Python-urllib/"
@@ -79,16 +80,37 @@ def open_politely(
         request.remove_header("User-agent")  # an opener's own goes over what is added
         request.add_header("User-Agent", ua)
         sent = ua
-    call = who.call(request.get_method(), request.full_url, sent)
+    call = who.call(request.get_method(), _sent_url(request), sent)
     send = partial(do_open, http_class, request, **connection)
     if isinstance(call, Decision):
         return _with_decision(send(), call)
-    if is_in_hand(call.method, call.target):
+    if is_in_hand(call.method, call.target, request):
         return send()
     call.via = _way(http_class, request, connection)
     get = partial(_get_robots, who, do_open, http_class, request, connection, call)
-    response = send_checked(call, who.store, get, partial(_in_turn, call, send), _native)
+    response = send_checked(
+        call, who.store, get, partial(_in_turn, call, send), _native, request=request
+    )
     return _with_decision(response, call.decision)
+
+
+def _sent_url(request: Request) -> str:
+    """Return the absolute URL of what is sent.
+
+    ``full_url`` is what the request was made with; ``selector``, which a script may set, is what
+    stands in the request line, and ``host`` is where it goes.
+    Raises InvalidURL for a selector that is neither a path nor an absolute URL: servers differ on
+    what they make of it.
+    """
+    line, kind = request.selector, request.type
+    if kind not in DEFAULT_PORTS or line == request.full_url:  # a proxy is sent the whole of it
+        return request.full_url
+    if is_absolute(line):
+        return line
+    if line and not line.startswith("/"):
+        raise InvalidURL(f"{line!r}, neither a path nor an http(s) URL: nothing was sent")
+    host = getattr(request, "_tunnel_host", None) or request.host
+    return f"{kind}://{host}{line or '/'}"
 
 
 def _in_turn(call: Call, send: Callable[[], http.client.HTTPResponse]) -> Any:
@@ -96,6 +118,7 @@ def _in_turn(call: Call, send: Callable[[], http.client.HTTPResponse]) -> Any:
     if hand is None or not hand.is_paced_by(_LAYER):
         return send()
     hand.enter()
+    hand.on_wire = True
     try:
         response = send()
     except BaseException as error:
@@ -103,7 +126,7 @@ def _in_turn(call: Call, send: Callable[[], http.client.HTTPResponse]) -> Any:
         raise
     attempt = answered(response.status, response.headers)
     if call.policy.pace_from == "body":
-        _leave_at_end(response, hand, attempt)
+        leave_at_end(response, hand, attempt)
     else:
         hand.leave(attempt)
     return response
@@ -115,24 +138,6 @@ _LAYER = object()
 def _never_connected(error: BaseException) -> bool:
     reason = getattr(error, "reason", error)
     return isinstance(reason, ConnectionRefusedError | socket.gaierror)
-
-
-def _leave_at_end(response: Any, hand: Hand, attempt: Attempt) -> None:
-    """Give the turn back when the body has been read or given up; renew it as bytes come in."""
-    read, close = response.read, response.close
-
-    def reading(*args: Any) -> bytes:
-        content: bytes = read(*args)
-        hand.renew()
-        if response.isclosed():
-            hand.leave(attempt)
-        return content
-
-    def closing() -> None:
-        hand.leave(attempt)
-        close()
-
-    response.read, response.close = reading, closing
 
 
 def _with_decision(
@@ -166,7 +171,7 @@ def _way(http_class: Any, request: Request, connection: dict[str, Any]) -> str:
 
 
 def _is_proxied(request: Request) -> bool:
-    return bool(request.has_proxy() or getattr(request, "_tunnel_host", None))
+    return is_absolute(request.selector) or bool(getattr(request, "_tunnel_host", None))
 
 
 def _get_robots(

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from polite_transport.decision import Decision
+from polite_transport.decision import Decision, Reason, decide
 from polite_transport.policy import Policy
 from polite_transport.robots.access import Copy
 from polite_transport.stores.base import Seat
@@ -94,3 +94,18 @@ class Call:
     seat: Seat | None = None
     attempts: int = 0
     waited: float = 0.0
+
+
+def undecided(call: Call) -> Decision:
+    """Return what can be told about a request whose robots.txt has not been read."""
+    decision = decide(
+        None,
+        call.target,
+        method=call.method,
+        user_agent=call.user_agent,
+        product_token=call.product_token,
+        policy=call.policy,
+    )
+    if not call.policy.asks_nothing:
+        decision.reason = Reason.NOT_YET
+    return decision

@@ -3,23 +3,19 @@
 Source: RFC 9309 sections 2.3 and 2.4.
 """
 
-import logging
 import math
 from dataclasses import replace
 
-from polite_transport.decision import LONGEST_SHOWN, decide
 from polite_transport.flow.ask import ask_again
-from polite_transport.flow.call import UNANSWERED, Attempt, Call, NoAnswer
+from polite_transport.flow.call import UNANSWERED, Attempt, Call, NoAnswer, undecided
+from polite_transport.flow.tell import tell_oddities
 from polite_transport.flow.turn import end_turn, take_turn
 from polite_transport.robots.access import Copy, Reply, read_copy
 from polite_transport.robots.body import ACCEPT_ENCODING
 from polite_transport.robots.redirects import MOST_HOPS, BadRedirect, next_hop
-from polite_transport.robots.verdict import printable
 from polite_transport.steps import Claim, Fetch, Flow, Now, Publish, Sleep, Wait
 from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter, Seat, StoreFault
 from polite_transport.url import Target
-
-log = logging.getLogger("polite_transport")
 
 RETRY_PAUSE = 2.0  # seconds before a robots.txt that answered 5xx is asked once more
 
@@ -86,7 +82,8 @@ def _fetch(call: Call, last: Copy | None) -> Flow[Copy | Reply]:
             now = yield from Now()
             pause = reply.pause(now) or RETRY_PAUSE
             if pause > call.policy.robots_timeout:
-                return _told(outcome)
+                tell_oddities(outcome, call.policy)
+                return outcome
             call.waited += yield from Sleep(pause)
         reply, outcome = yield from _try(call, last)
     now = yield from Now()
@@ -95,16 +92,7 @@ def _fetch(call: Call, last: Copy | None) -> Flow[Copy | Reply]:
         outcome = replace(
             last, expires_at=now, note="it does not answer; the copy held before counts"
         )
-    return _told(outcome)
-
-
-def _told(outcome: Copy | Reply) -> Copy | Reply:
-    """Say once for each fetch what is odd about it."""
-    if isinstance(outcome, Copy):
-        if outcome.note is not None:
-            log.warning("%s: %s", outcome.robots_url, printable(outcome.note, LONGEST_SHOWN))
-        if outcome.is_html:
-            log.warning("%s is a web page, without one line for robots", outcome.robots_url)
+    tell_oddities(outcome, call.policy)
     return outcome
 
 
@@ -121,17 +109,8 @@ def _try(call: Call, last: Copy | None) -> Flow[tuple[Reply, Copy | Reply]]:
         headers = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": ACCEPT_ENCODING}
         if last is not None and here is first:
             headers |= last.conditional_headers
-        # Nothing is decided yet; if the turn is too far away, this is what the error can tell.
-        undecided = decide(
-            None,
-            call.target,
-            method=call.method,
-            user_agent=call.user_agent,
-            product_token=call.product_token,
-            policy=policy,
-        )
         seat = Seat(here.host, _known_delay(call, here, last), policy.turn_limit, alone=True)
-        call.waited += yield from take_turn(seat, policy, undecided)
+        call.waited += yield from take_turn(seat, policy, undecided(call))
         try:
             reply = yield from Fetch(here, headers, policy.robots_max_bytes, left)
             now = yield from Now()
@@ -181,7 +160,7 @@ def _read(
         try:
             there = next_hop(here, reply.headers.get("location"), call.policy.robots_redirects)
         except BadRedirect as bad:
-            reply = replace(reply, broken=f"it answers with {bad}")
+            reply = replace(reply, broken=str(bad))
         else:
             endless = len(seen) > MOST_HOPS or there.url in seen
             if not endless:
@@ -190,7 +169,7 @@ def _read(
         reply,
         robots_url=first.url,
         product_token=call.product_token,
-        redirected=here is not first,
+        redirected_to=None if here is first else here.url,
         endless=endless,
         max_bytes=call.policy.robots_max_bytes,
         ttl=call.policy.robots_ttl,

@@ -8,9 +8,10 @@ from polite_transport.errors import (
     DisallowedByRobots,
     RobotsUnreachable,
     StoreUnavailable,
+    WaitReason,
     WaitTooLong,
 )
-from polite_transport.flow.call import NOT_SENT, Attempt, Call
+from polite_transport.flow.call import NOT_SENT, Attempt, Call, undecided
 from polite_transport.flow.load import load
 from polite_transport.flow.turn import end_turn, refuse_long_wait, say_wait, take_turn
 from polite_transport.pacing.visit_time import seconds_until_window
@@ -32,7 +33,7 @@ def check(call: Call) -> Flow[None]:
     try:
         copy = None if policy.asks_nothing else (yield from load(call))
     except StoreFault as fault:
-        raise _unavailable(call, fault) from fault
+        raise StoreUnavailable(undecided(call), fault.cause) from fault
     call.copy = copy
     call.decision = decision = decide(
         copy,
@@ -49,19 +50,8 @@ def check(call: Call) -> Flow[None]:
             yield from _refuse(decision, copy)
         log.warning("not refused, as obey_disallow is off: %s", decision)
     if decision.delay > policy.max_delay:
-        raise WaitTooLong(decision, decision.delay, f"max_delay={policy.max_delay:g}")
-
-
-def _unavailable(call: Call, fault: StoreFault) -> StoreUnavailable:
-    undecided = decide(
-        None,
-        call.target,
-        method=call.method,
-        user_agent=call.user_agent,
-        product_token=call.product_token,
-        policy=call.policy,
-    )
-    return StoreUnavailable(undecided, fault.cause)
+        limit = f"max_delay={policy.max_delay:g}"
+        raise WaitTooLong(decision, decision.delay, limit, WaitReason.SITE_DELAY)
 
 
 def _refuse(decision: Decision, copy: Copy | None) -> Flow[NoReturn]:
@@ -113,7 +103,7 @@ def _wait_for_window(call: Call) -> Flow[None]:
     now = yield from Now()
     wait = seconds_until_window(window.start, window.end, now)
     if wait:
-        refuse_long_wait(call.decision, call.policy, wait)
+        refuse_long_wait(call.decision, call.policy, wait, WaitReason.VISIT_TIME)
         say_wait(call.target.host, wait, "its Visit-time begins then")
         call.waited += yield from Sleep(wait)
 

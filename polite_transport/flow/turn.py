@@ -3,10 +3,15 @@
 import logging
 
 from polite_transport.decision import Decision
-from polite_transport.errors import WaitTooLong
+from polite_transport.errors import WaitReason, WaitTooLong
 from polite_transport.flow.ask import ask_again
 from polite_transport.flow.call import Attempt
-from polite_transport.pacing.retry_after import OVERLOADED, asked_pause, retry_after
+from polite_transport.pacing.retry_after import (
+    LONGEST_BACKOFF,
+    OVERLOADED,
+    asked_pause,
+    retry_after,
+)
 from polite_transport.policy import Policy
 from polite_transport.steps import Acquire, Flow, Now, Release, Sleep, Wait
 from polite_transport.stores.base import Seat, StoreFault, Turn
@@ -33,30 +38,45 @@ def take_turn(seat: Seat, policy: Policy, decision: Decision) -> Flow[float]:
             if turn.granted and not turn.wait:
                 return waited
             if not waited:
-                refuse_long_wait(decision, policy, turn.wait)
+                refuse_long_wait(decision, policy, turn.wait, _why_away(turn, policy))
                 say_wait(seat.host, turn.wait, _why(seat, turn))
             if turn.pushed > policy.max_delay:
-                raise WaitTooLong(decision, turn.pushed, f"max_delay={policy.max_delay:g}")
+                limit = f"max_delay={policy.max_delay:g}"
+                raise WaitTooLong(decision, turn.pushed, limit, _pause(turn, policy))
             if turn.granted:
-                refuse_long_wait(decision, policy, waited + turn.wait)
+                refuse_long_wait(decision, policy, waited + turn.wait, _why_away(turn, policy))
                 waited += yield from Sleep(turn.wait)
             else:
                 patience = turn.ask_again
                 if policy.max_wait is not None:
                     patience = min(patience, policy.max_wait - waited)
                     if patience <= 0:
+                        limit = f"max_wait={policy.max_wait:g}"
                         wait = waited + turn.wait
-                        raise WaitTooLong(decision, wait, f"max_wait={policy.max_wait:g}")
+                        raise WaitTooLong(decision, wait, limit, _why_away(turn, policy))
                 waited += yield from Wait(seat, patience)
     except BaseException:
         yield from Release(seat, sent=False)
         raise
 
 
-def refuse_long_wait(decision: Decision, policy: Policy, wait: float) -> None:
+def refuse_long_wait(decision: Decision, policy: Policy, wait: float, why: WaitReason) -> None:
     """Raise WaitTooLong where a wait, in seconds, is above Policy.max_wait."""
     if policy.max_wait is not None and wait > policy.max_wait:
-        raise WaitTooLong(decision, wait, f"max_wait={policy.max_wait:g}")
+        raise WaitTooLong(decision, wait, f"max_wait={policy.max_wait:g}", why)
+
+
+def _why_away(turn: Turn, policy: Policy) -> WaitReason:
+    if turn.pushed and turn.pushed >= turn.wait:
+        return _pause(turn, policy)
+    return WaitReason.LAST_REQUEST if turn.granted else WaitReason.QUEUE
+
+
+def _pause(turn: Turn, policy: Policy) -> WaitReason:
+    # Our own pause is a minute at most, or the delay of the request that was turned away; and none
+    # has a delay beyond max_delay. What goes beyond both, the site has asked for.
+    asked = turn.pushed > max(LONGEST_BACKOFF, policy.max_delay)
+    return WaitReason.RETRY_AFTER if asked else WaitReason.PAUSE
 
 
 def _why(seat: Seat, turn: Turn) -> str:

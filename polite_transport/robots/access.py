@@ -13,10 +13,13 @@ from functools import cached_property
 
 from polite_transport.pacing.retry_after import retry_after
 from polite_transport.robots.freshness import LONGEST_STALE, lifetime, retry_in
+from polite_transport.robots.oddity import oddity
 from polite_transport.robots.parse import Robots, parse_robots
+from polite_transport.robots.records import Record
 from polite_transport.robots.redirects import MOST_HOPS
 
 _EMPTY_FILE = parse_robots(b"")
+_PARTS = frozenset({206, 226})  # answers to requests for a part (RFC 9110 15.3.7, RFC 3229 10.4.1)
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body|script|title)\b", re.IGNORECASE)
 _HTML_BEGINS_WITHIN = 1_024
 
@@ -48,8 +51,18 @@ class Reply:
 
     @property
     def failed(self) -> bool:
-        """Whether asking again soon may help: no answer, 5xx, or a broken body."""
-        return self.status is None or self.status >= 500 or self.broken is not None
+        """Whether asking again soon may help: no answer, 5xx, or a body that cannot be used."""
+        return self.status is None or self.status >= 500 or self.unusable is not None
+
+    @property
+    def unusable(self) -> str | None:
+        """Why its body cannot be used, for people, or None.
+
+        What lies outside a part that was not asked for could say anything.
+        """
+        if self.broken is None and self.status in _PARTS:
+            return "it is a part of a file, which was not asked for"
+        return self.broken
 
     def pause(self, now: float) -> float | None:
         """Return the seconds its Retry-After asks for, or None."""
@@ -60,12 +73,14 @@ class Reply:
 class Copy:
     """What one origin answered to one product token.
 
+    redirected_to: the URL that gave this answer, where it is not robots_url.
     fetched_at, expires_at: wall clock, seconds since the epoch; ages outlive a reboot.
-    note: what is odd about the answer, for people; None where nothing is.
+    note: what is odd about the answer beside its status, for people; None where nothing is.
     failures: how often in a row it was unreachable since.
     """
 
     robots_url: str
+    redirected_to: str | None = None
     product_token: str
     status: int
     access: Access
@@ -99,6 +114,18 @@ class Copy:
         )
 
     @cached_property
+    def delay_record(self) -> Record | None:
+        """The line that ``asked_delay`` comes from, value as written."""
+        return self.robots.delay_record(self.product_token)
+
+    @cached_property
+    def oddity(self) -> str | None:
+        """What is odd about a file without a User-agent line, for people, or None."""
+        if self.access is not Access.FILE or self.is_html or not self.robots.names_nobody:
+            return None
+        return oddity(self.body, self.max_bytes)
+
+    @cached_property
     def is_html(self) -> bool:
         """Whether a web page was served where a robots.txt should be, without one record."""
         return (
@@ -130,8 +157,8 @@ def read_copy(
     reply: Reply,
     *,
     robots_url: str,
+    redirected_to: str | None,
     product_token: str,
-    redirected: bool,
     endless: bool,
     max_bytes: int,
     ttl: float,
@@ -141,8 +168,8 @@ def read_copy(
     """Return what an answer to robots.txt means.
 
     reply: the last hop's, with a status (no answer at all is no copy: see ``flow.load``).
-    redirected: whether it came from another URL than robots_url; its validators are that URL's
-        then, and are not kept.
+    redirected_to: the URL that it came from, where that is not robots_url. Its validators are
+        that URL's then, and are not kept; and a 304 was not asked for there.
     endless: whether the reply is one redirect too many, or one that closes a loop; that counts as
         unavailable (section 2.3.1.2).
     ttl: longest life, seconds.
@@ -154,6 +181,7 @@ def read_copy(
         raise ValueError("no answer is no copy")
     fresh = Copy(
         robots_url=robots_url,
+        redirected_to=redirected_to,
         product_token=product_token,
         status=reply.status,
         access=access_of(reply),
@@ -162,7 +190,8 @@ def read_copy(
         fetched_at=now,
         expires_at=now + lifetime(reply.headers, ttl, now),
     )
-    if reply.status == 304 and last is not None and last.conditional_headers:
+    asked = redirected_to is None and last is not None and last.conditional_headers
+    if reply.status == 304 and last is not None and asked:
         # The old file, new from now on.
         return replace(last, fetched_at=now, expires_at=fresh.expires_at, failures=0, note=None)
     if endless:
@@ -174,11 +203,11 @@ def read_copy(
         return replace(
             fresh,
             body=reply.body,
-            etag=None if redirected else reply.headers.get("etag"),
-            last_modified=None if redirected else reply.headers.get("last-modified"),
+            etag=None if redirected_to else reply.headers.get("etag"),
+            last_modified=None if redirected_to else reply.headers.get("last-modified"),
         )
     if reply.status in (401, 403):
-        return replace(fresh, note=f"it answers {reply.status}, as if robots were not wanted")
+        return replace(fresh, note="as if robots were not wanted")
     return fresh
 
 
@@ -189,7 +218,7 @@ def access_of(reply: Reply) -> Access:
     A 3xx comes here only where it cannot be followed.
     """
     status = reply.status
-    if status is None or reply.broken is not None:
+    if status is None or reply.unusable is not None:
         return Access.UNREACHABLE
     if 200 <= status < 300:
         return Access.FILE
@@ -202,9 +231,10 @@ def _unreachable(fresh: Copy, reply: Reply, now: float, last: Copy | None) -> Co
     """Return the copy for the time until an unreachable robots.txt is asked for again."""
     failures = (last.failures if last is not None else 0) + 1
     again_at = now + retry_in(failures, reply.pause(now))
-    why = reply.broken or f"it answers {reply.status}"
+    why = reply.unusable
     if last is not None and last.speaks_for_outage(now):
-        note = f"{why}; the copy held before counts on"
+        odd = f" ({why})" if why else ""
+        note = f"it answers {reply.status}{odd}; the copy held before counts on"
         return replace(last, expires_at=again_at, failures=failures, note=note)
     return replace(
         fresh, access=Access.UNREACHABLE, expires_at=again_at, failures=failures, note=why

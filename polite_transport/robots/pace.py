@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from polite_transport.robots.records import Record
 
@@ -35,14 +35,7 @@ class VisitTime:
 
 def crawl_delay(records: Iterable[Record]) -> float | None:
     """Return the longest Crawl-delay in seconds among ``records``, or None."""
-    return max(
-        (
-            min(float(record.value), _LONGEST)
-            for record in records
-            if record.kind == "crawl-delay" and _SECONDS.fullmatch(record.value)
-        ),
-        default=None,
-    )
+    return max((seconds for seconds, _ in _asked(records, "crawl-delay")), default=None)
 
 
 def request_interval(records: Iterable[Record]) -> float | None:
@@ -50,25 +43,62 @@ def request_interval(records: Iterable[Record]) -> float | None:
 
     The hours of the day that one may be limited to are not looked at: it counts at all times.
     """
-    return max(_intervals(records), default=None)
+    return max((seconds for seconds, _ in _asked(records, "request-rate")), default=None)
 
 
-def _intervals(records: Iterable[Record]) -> Iterator[float]:
+def slowest(records: Iterable[Record]) -> Record | None:
+    """Return the Crawl-delay or Request-rate that asks for the most, the first of equals."""
+    asked = _asked(records, "crawl-delay", "request-rate")
+    return max(asked, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+
+def unreadable(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield those of ``records`` that should say how fast or when, and are ignored.
+
+    One without a value asks for nothing, and is none of them.
+    """
     for record in records:
-        found = _RATE.fullmatch(record.value) if record.kind == "request-rate" else None
-        if found:
-            requests, length = (min(float(number), _LONGEST) for number in found.group(1, 2))
-            if requests and length:
-                yield min(length * _UNIT[found[3].lower()] / requests, _LONGEST)
+        read = _READ.get(record.kind)
+        if read is not None and record.value and read(record.value) is None:
+            yield record
 
 
 def visit_time(records: Iterable[Record]) -> VisitTime | None:
     """Return the first Visit-time among ``records`` that can be read, or None."""
+    windows = (_window(record.value) for record in records if record.kind == "visit-time")
+    return next(filter(None, windows), None)
+
+
+def _asked(records: Iterable[Record], *kinds: str) -> Iterator[tuple[float, Record]]:
+    """Yield the seconds between two requests that records of these kinds ask for."""
     for record in records:
-        found = _WINDOW.fullmatch(record.value) if record.kind == "visit-time" else None
-        if found:
-            hours, minutes, end_hours, end_minutes = map(int, found.groups())
-            start, end = 60 * hours + minutes, 60 * end_hours + end_minutes
-            if start < _DAY and end <= _DAY:
-                return VisitTime(start, end)
-    return None
+        seconds = _INTERVAL[record.kind](record.value) if record.kind in kinds else None
+        if seconds is not None:
+            yield seconds, record
+
+
+def _delay(value: str) -> float | None:
+    return min(float(value), _LONGEST) if _SECONDS.fullmatch(value) else None
+
+
+def _interval(value: str) -> float | None:
+    found = _RATE.fullmatch(value)
+    if found is None:
+        return None
+    requests, length = (min(float(number), _LONGEST) for number in found.group(1, 2))
+    if not (requests and length):
+        return None
+    return min(length * _UNIT[found[3].lower()] / requests, _LONGEST)
+
+
+def _window(value: str) -> VisitTime | None:
+    found = _WINDOW.fullmatch(value)
+    if found is None:
+        return None
+    hours, minutes, end_hours, end_minutes = map(int, found.groups())
+    start, end = 60 * hours + minutes, 60 * end_hours + end_minutes
+    return VisitTime(start, end) if start < _DAY and end <= _DAY else None
+
+
+_INTERVAL = {"crawl-delay": _delay, "request-rate": _interval}
+_READ: Mapping[str, Callable[[str], object]] = {**_INTERVAL, "visit-time": _window}

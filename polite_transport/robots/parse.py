@@ -12,6 +12,7 @@ from polite_transport.robots.octets import (
     resolved,
     written,
 )
+from polite_transport.robots.pace import slowest, unreadable
 from polite_transport.robots.records import (
     MAX_BYTES,
     Parsed,
@@ -35,10 +36,20 @@ class Robots:
 
     sitemaps: the values of its Sitemap records. cut: the body was longer than was read.
     has_records: at least one line of it speaks to robots; a page of HTML has none.
+    names_nobody: it has no User-agent line, so that no rule of it counts.
     """
 
     # The answers are filled in as they are asked for. Two threads may work one out: no harm.
-    __slots__ = ("_answers", "_origin", "_parsed", "_rules", "cut", "has_records", "sitemaps")
+    __slots__ = (
+        "_answers",
+        "_origin",
+        "_parsed",
+        "_rules",
+        "cut",
+        "has_records",
+        "names_nobody",
+        "sitemaps",
+    )
 
     def __init__(self, parsed: Parsed, *, cut: bool) -> None:
         self._parsed = parsed
@@ -52,6 +63,7 @@ class Robots:
                 written(record.value) for record in parsed.of_file if record.kind == "sitemap"
             )
         self.has_records = bool(parsed.agents or parsed.leading or self.sitemaps)
+        self.names_nobody = not parsed.agents
 
     def check(self, url: str, product_token: str) -> Verdict:
         """Return whether ``product_token`` may fetch ``url``, and why.
@@ -89,6 +101,18 @@ class Robots:
     def visit_time(self, product_token: str) -> VisitTime | None:
         """Return the part of the day in which ``product_token`` is asked to come, or None."""
         return self._of(product_token).visit
+
+    def delay_record(self, product_token: str) -> Record | None:
+        """Return the Crawl-delay or Request-rate that asks the most of ``product_token``, or None.
+
+        Its value is as written.
+        """
+        found = slowest(self._of(product_token).records)
+        return None if found is None else _readable([found])[0]
+
+    def unreadable(self, product_token: str) -> tuple[Record, ...]:
+        """Return the delays, rates and hours for ``product_token`` that are ignored as garbled."""
+        return _readable(list(unreadable(self._of(product_token).records)))
 
     def signals(self, url: str, product_token: str) -> tuple[Signal, ...]:
         """Return what the file says of the use of ``url``; it never decides about access."""

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 MAX_BYTES = 512_000  # section 2.5 asks for 500 KiB at least; the rest is cut
 
 _BOM = b"\xef\xbb\xbf"
-_BLANKS = " \t\x0b\x0c\x00"  # ASCII only: a UTF-8 character may end in what Latin-1 calls a space
+BLANKS = " \t\x0b\x0c\x00"  # ASCII only: a UTF-8 character may end in what Latin-1 calls a space
 _WORDS = re.compile(r"[^ \t]+")
 _TOKEN = re.compile(r"[A-Za-z0-9_.\-]*")
 
@@ -33,7 +33,7 @@ _CORE_KEYS = {
     "sitemap": "sitemap",
     "site-map": "sitemap",
 }
-_RULES = frozenset({"allow", "disallow"})
+RULES = frozenset({"allow", "disallow"})
 # Records beyond the RFC's core (section 2.2.4): those for agents, and those for the whole file.
 AGENT_RECORDS = frozenset(
     {"crawl-delay", "request-rate", "visit-time", "content-usage", "content-signal"}
@@ -97,7 +97,7 @@ def token_of(value: str) -> str:
     The value is cut at its first foreign character as Google does it, but digits and dots are kept,
     because products have them in their names. Source: RFC 9309 section 2.2.1.
     """
-    if value == "*" or (value[:1] == "*" and value[1:2].strip(_BLANKS) == ""):
+    if value == "*" or (value[:1] == "*" and value[1:2].strip(BLANKS) == ""):
         return "*"
     found = _TOKEN.match(value)
     return found[0].lower() if found else ""
@@ -105,7 +105,7 @@ def token_of(value: str) -> str:
 
 def kind_of(key: str) -> str:
     """Return the kind of record that ``key`` announces; empty for one that is not known."""
-    key = key.strip(_BLANKS).lower()
+    key = key.strip(BLANKS).lower()
     for beginning, kind in _CORE_KEYS.items():
         if key.startswith(beginning):
             return kind
@@ -212,8 +212,8 @@ def parse_lines(body: bytes) -> Parsed:
         kind = _KINDS.get(key) if colon else None
         if kind is None:
             kind, value = record_in(line)
-        value = value.strip(_BLANKS)
-        if kind in _RULES:
+        value = value.strip(BLANKS)
+        if kind in RULES:
             if colon or reading.without_colon:
                 reading.in_head = False
                 if value:

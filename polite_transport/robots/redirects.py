@@ -24,17 +24,17 @@ def next_hop(here: Target, location: str | None, allowed: Literal["follow", "sam
     Raises BadRedirect where it leads nowhere we would go.
     """
     if not location:
-        raise BadRedirect("a redirect without a Location")
+        raise BadRedirect("it redirects without a Location")
     try:
         there = target(_absolute(here, location))
     except (InvalidURL, ValueError):
         there = None
     if there is None:
-        raise BadRedirect(f"a redirect to {location!r}, which is no http(s) URL")
+        raise BadRedirect(f"it redirects to {location!r}, which is no http(s) URL")
     if _is_local(there.host) and not _is_local(here.host):
-        raise BadRedirect(f"a redirect from {here.host} into a private network, to {there.url}")
+        raise BadRedirect(f"it redirects into a private network, to {there.url}")
     if allowed == "same-host" and not _same_host(here, there):
-        raise BadRedirect(f"a redirect to {there.url}; the policy stays on the same host")
+        raise BadRedirect(f"it redirects to {there.url}; the policy stays on the same host")
     return there
 
 
@@ -66,6 +66,7 @@ def _is_local(host: str) -> bool:
     try:
         return not ip_address(host).is_global
     except ValueError:
-        # Resolvers also read 127.1 and 0x7f000001 as addresses; a name cannot end in a number.
+        # What ends in a number is no name of the Internet. It is no address to our own resolver,
+        # but what another makes of 1.0x or 010.0.0.08 is not certain: a doubt is a no.
         number = re.fullmatch(r"\d+|0x[0-9a-f]*", host.rpartition(".")[2])
         return host == "localhost" or host.endswith(".localhost") or number is not None

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polite_transport.robots.records import Record
 
 _LINES_SHOWN = 5
 _SHOWN = 200  # characters of a site's text in one sentence; a pattern may be half a megabyte
+_VALUE_SHOWN = 40  # of a number of seconds, which may have as many digits
 
 
 def printable(text: str, limit: int = _SHOWN) -> str:
     """Return ``text`` of a site fit for a log line: nothing invisible, and not endless."""
     shown = "".join(filter(str.isprintable, text[: 2 * limit]))
     return shown if len(shown) <= limit and len(text) <= 2 * limit else shown[:limit] + "…"
+
+
+def shown(record: Record) -> str:
+    """Return a record fit for a sentence, such as ``Crawl-delay: 5``.
+
+    record: its value as written.
+    """
+    return f"{record.kind.capitalize()}: {printable(record.value, _VALUE_SHOWN)}"
 
 
 class Why(Enum):

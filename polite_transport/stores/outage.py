@@ -103,7 +103,7 @@ class Outage:
 
 
 class Recoverable(Protocol):
-    """A store that may be away, as an outage knows it."""
+    """What an outage has to know of a store that may be away."""
 
     def try_again(self) -> None:
         """Raise StoreFault where it still cannot be used; else tell it what it has missed."""
@@ -121,6 +121,7 @@ class Outages:
         ``max_processes`` times each delay, until the ledger answers again; it begins to at once,
         or where the fault may pass, once it has lasted for the ledger's patience.
     max_processes: how many processes share the ledger at the most.
+    name: of the store, for messages.
 
     alone: the outage in which this process is on its own; None while the ledger is to be asked.
     Raises ValueError.
@@ -132,6 +133,7 @@ class Outages:
         clock: Callable[[], float],
         on_error: OnError,
         max_processes: int | None,
+        name: str,
     ) -> None:
         if on_error not in ("raise", "local"):
             raise ValueError(f'on_error={on_error!r}: it is "raise" or "local"')
@@ -142,6 +144,7 @@ class Outages:
             raise ValueError(f"max_processes={max_processes!r}: a whole number, 1 or more")
         self._turns = turns
         self._clock = clock
+        self.name = name
         self._processes = max_processes if on_error == "local" else None
         self.forget()
 
@@ -177,9 +180,9 @@ class Outages:
             self.alone = outage
         log.log(
             logging.INFO if now - self._last_end < _SAME_OUTAGE else logging.WARNING,
-            "%r cannot be used: %s. Until it can, this process takes turns and reads robots.txt by "
+            "%s cannot be used: %s. Until it can, this process takes turns and reads robots.txt by "
             "itself, and %d times each site's delay lie between its requests (max_processes)",
-            store,
+            self.name,
             fault,
             self._processes,
         )
@@ -207,7 +210,7 @@ def _try_again(outages: Outages, of: "weakref.ref[Recoverable]", outage: Outage)
         try:
             store.try_again()
             if not outage.is_over and outages.end():
-                log.info("%r can be used again: turns go through it", store)
+                log.info("%s can be used again: turns go through it", outages.name)
                 store.try_again()  # tells of what has begun or ended just before
         except StoreFault as fault:
             log.debug("still away: %s", fault)

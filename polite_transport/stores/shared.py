@@ -4,26 +4,20 @@ Within the process stand the same queues and copies as in ``MemoryStore``: of al
 or a robots.txt, one at a time goes on to the ledger. That keeps first come first served within the
 process, and the ledger's own queue as short as there are processes.
 
-A thread of the background listens for wake-ups and renews the leases of requests on their way. It
-starts with the first turn, and ends with the store. What is done while the ledger is away stands in
-``outage.py``.
+What goes on beside the requests stands in ``background.py``, and what is done while the ledger is
+away in ``outage.py``.
 """
 
-import itertools
 import logging
 import os
-import threading
 import time
 import weakref
-from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, Self
 
 from polite_transport.pacing.retry_after import backoff
-from polite_transport.pacing.turns import REMEMBERED
 from polite_transport.robots.access import Copy, Reply
+from polite_transport.stores.background import Background
 from polite_transport.stores.base import (
     NOW,
     Busy,
@@ -33,9 +27,7 @@ from polite_transport.stores.base import (
     Seat,
     StoreFault,
     Turn,
-    Waiter,
 )
-from polite_transport.stores.copies import CLAIM_LIFE
 from polite_transport.stores.front import Front
 from polite_transport.stores.ledger import (
     Elsewhere,
@@ -43,10 +35,8 @@ from polite_transport.stores.ledger import (
     Kept,
     Leave,
     Ledger,
-    Mailbox,
     Packed,
     ledger_key,
-    token,
 )
 from polite_transport.stores.outage import OnError, Outage, Outages
 from polite_transport.stores.packing import NotACopy, pack, unpack
@@ -80,7 +70,7 @@ class SharedStore:
         if not 0.0 < lease <= 3600.0:
             raise ValueError(f"lease={lease!r}: seconds, above 0 and up to an hour")
         self.front = Front(clock, wall, copies_bytes)
-        self._outages = Outages(self.front.turns, clock, on_error, max_processes)
+        self._outages = Outages(self.front.turns, clock, on_error, max_processes, repr(self))
         self._ledger = ledger
         self._lease = lease
         self._clock = clock
@@ -89,21 +79,9 @@ class SharedStore:
         self.passes = self.front.passes
         self.renew = self.front.renew
         self.is_blocked_by = self.front.is_blocked_by
-        self._start_anew()
+        self._background = Background(ledger, lease, clock)
         _alive.add(self)
         weakref.finalize(self, ledger.close)
-
-    def _start_anew(self) -> None:
-        self._lock = threading.Lock()
-        self._numbers = itertools.count()
-        self._channel = ""
-        self._closing: threading.Lock | None = None  # held while the listener is wanted
-        self._waiting: dict[str, Waiter] = {}
-        self._sending: dict[str, Seat] = {}
-        self._fetching: dict[str, tuple[str, CopyWaiter]] = {}  # with the ledger's key
-        self._owed: deque[tuple[float, str, str, Leave]] = deque(maxlen=_MOST_OWED)
-        self._telling = threading.Lock()
-        self._outages.forget()
 
     # --- turns ------------------------------------------------------------------------------
 
@@ -114,7 +92,7 @@ class SharedStore:
             try:
                 return self._acquire_shared(seat)
             except StoreFault as fault:
-                alone = self._outages.endure(fault, self)
+                alone = self._outages.endure(fault, self._background)
                 if alone is None:
                     raise
         return self._acquire_alone(seat, alone)
@@ -141,7 +119,7 @@ class SharedStore:
                 return shared
 
     def _may_pass(self, host: str) -> bool:
-        channel = self._listening()
+        channel = self._background.channel()
         asked = self._clock()
         seconds = self._ledger.let_pass(host, channel)
         if not seconds:
@@ -151,19 +129,20 @@ class SharedStore:
         return True
 
     def _ask_turn(self, seat: Seat, not_before: float) -> Turn:
+        background = self._background
         if not seat.token:
-            seat.token = token(self._listening(), next(self._numbers), seat.delay)
+            seat.token = background.token(seat.delay)
         name = seat.token
-        self._expect(name, seat)
+        background.expect(name, seat)
         try:
             turn = self._ledger.acquire(seat.host, name, not_before)
         except BaseException:
-            self._waiting.pop(name, None)
+            background.expect_no_longer(name)
             raise
         if turn.granted:
-            self._waiting.pop(name, None)
+            background.expect_no_longer(name)
             if not turn.wait:
-                self._sending[name] = seat
+                background.sending[name] = seat
         return turn
 
     def _acquire_alone(self, seat: Seat, alone: Outage) -> Turn:
@@ -187,17 +166,11 @@ class SharedStore:
             alone.waiting.discard(seat)
             # The ledger is to know of it, if it is back before the request has ended.
             if not seat.token:
-                channel = self._channel or alone.channel
-                seat.token = token(channel, next(self._numbers), seat.delay)
-            self._sending[seat.token] = seat
+                channel = self._background.last_channel or alone.channel
+                seat.token = self._background.token(seat.delay, channel)
+            self._background.sending[seat.token] = seat
             turn = NOW
         return self.acquire(seat) if alone.is_over else turn
-
-    def _expect(self, name: str, waiter: Waiter) -> None:
-        """Let a waiter be woken, before it is known whether it has to wait at all."""
-        waiter.wake = None  # what an earlier wait has left there would be called in vain
-        waiter.ready = False
-        self._waiting[name] = waiter
 
     def release(
         self,
@@ -229,18 +202,17 @@ class SharedStore:
     def _leave_ledger(self, seat: Seat, leave: Leave) -> float:
         """End a turn in the ledger, now or when it can be reached again; return the push."""
         name, seat.token = seat.token, ""
-        self._waiting.pop(name, None)
-        self._sending.pop(name, None)
+        self._background.end(name)
         if leave.push or leave.overloaded:
             self.front.let_pass_no_longer(seat.host)
         if self._outages.alone is not None:
-            self._owed.append((self._clock(), seat.host, name, leave))
+            self._background.owe(seat.host, name, leave)
             return leave.push
         try:
             return self._ledger.release(seat.host, name, leave)
         except StoreFault as fault:
             log.warning("the end of a turn for %s waits for the store: %s", seat.host, fault)
-            self._owed.append((self._clock(), seat.host, name, leave))
+            self._background.owe(seat.host, name, leave)
             return max(leave.push, backoff(1, leave.delay) if leave.overloaded else 0.0)
 
     # --- copies -----------------------------------------------------------------------------
@@ -254,7 +226,7 @@ class SharedStore:
             try:
                 return self._claim_shared(key, waiter, found)
             except StoreFault as fault:
-                if self._outages.endure(fault, self) is None:
+                if self._outages.endure(fault, self._background) is None:
                     raise
         return found
 
@@ -262,16 +234,16 @@ class SharedStore:
         self, key: CopyKey, waiter: CopyWaiter, found: Claimed
     ) -> Copy | Reply | Claimed | Busy:
         if not waiter.token:
-            waiter.token = token(self._listening(), next(self._numbers), 0.0)
+            waiter.token = self._background.token(0.0)
             waiter.since = self._clock()
         name, shared_key = waiter.token, ledger_key(key)
-        self._expect(name, waiter)
+        self._background.expect(name, waiter)
         answer = self._ask_copy(shared_key, name, waiter.since)
         if isinstance(answer, Elsewhere):
             return Busy(answer.ask_again)
-        self._waiting.pop(name, None)
+        self._background.expect_no_longer(name)
         if isinstance(answer, Claimed):
-            self._fetching[name] = (shared_key, waiter)
+            self._background.fetching[name] = (shared_key, waiter)
             return answer if answer.last is not None else found
         waiter.token = ""
         self.front.copies.publish(key, waiter, answer)
@@ -299,8 +271,7 @@ class SharedStore:
         name, waiter.token = waiter.token, ""
         try:
             if name:
-                self._waiting.pop(name, None)
-                self._fetching.pop(name, None)
+                self._background.end(name)
             if name and self._outages.alone is None:
                 self._ledger.publish(ledger_key(key), name, _shareable(outcome))
         except StoreFault as fault:
@@ -308,82 +279,11 @@ class SharedStore:
         finally:
             self.front.copies.publish(key, waiter, outcome)
 
-    # --- the thread in the background -------------------------------------------------------
-
-    def _listening(self) -> str:
-        """Return the channel on which this process is woken; the first call begins to listen."""
-        if self._closing is None:
-            tick = self._lease / 3
-            with self._lock:
-                if self._closing is None:
-                    mailbox = self._ledger.open_mailbox()
-                    self._channel = mailbox.channel
-                    closing = threading.Lock()
-                    closing.acquire()
-                    self._closing = closing
-                    threading.Thread(
-                        target=_listen,
-                        args=(weakref.ref(self), mailbox, closing, tick),
-                        name="polite_transport store",
-                        daemon=True,
-                    ).start()
-        return self._channel
-
-    def hear(self, tokens: Sequence[str] | None) -> None:
-        """Wake those who are meant; all where some may have been missed."""
-        for name in list(self._waiting) if tokens is None else tokens:
-            waiter = self._waiting.pop(name, None)
-            if waiter is None:
-                continue
-            waiter.ready = True
-            if waiter.wake is not None:
-                # Its event loop is closed: what it was given ends by itself, a claim soon.
-                with suppress(RuntimeError):
-                    waiter.wake()
-
-    def beat(self) -> None:
-        """Renew the leases of requests on their way, and tell the ledger what it has missed."""
-        now = self._clock()
-        with self._telling:
-            while self._owed:
-                owed = since, host, name, leave = self._owed.popleft()
-                left = replace(leave, push=max(leave.push - (now - since), 0.0))
-                if not left.push and now - since > max(REMEMBERED, 2 * leave.delay):
-                    continue  # nobody has to wait for it any more
-                try:
-                    self._ledger.release(host, name, left)
-                except BaseException:
-                    self._owed.appendleft(owed)
-                    raise
-        turns = [
-            (seat.host, name)
-            for name, seat in list(self._sending.items())
-            if now < seat.until and not seat.is_gone
-        ]
-        claims = [
-            (key, name)
-            for name, (key, waiter) in list(self._fetching.items())
-            if now < waiter.since + CLAIM_LIFE and not waiter.is_gone
-        ]
-        if turns or claims:
-            self._ledger.renew(turns, claims)
-
-    def try_again(self) -> None:
-        """Ask the ledger whether it is back; where it is, tell it what it has missed.
-
-        Raises StoreFault.
-        """
-        self._listening()
-        self._ledger.release(_NO_HOST, "", Leave(sent=False, delay=0.0))
-        self.beat()
+    # --- the store itself -------------------------------------------------------------------
 
     def close(self) -> None:
         """Stop listening and let go of files and connections; the next request starts anew."""
-        with self._lock:
-            closing, self._closing = self._closing, None
-        if closing is not None:
-            closing.release()
-            self.hear(None)
+        self._background.close()
         self._outages.end()
         self._ledger.close()
 
@@ -391,9 +291,8 @@ class SharedStore:
         """In a forked child: turns, thread, locks and connections are the parent's."""
         self.front.start_anew_after_fork()
         self._ledger.forget_parent()
-        self._start_anew()
-
-    # --- copies of the store itself ---------------------------------------------------------
+        self._background.start_anew()
+        self._outages.forget()
 
     def made_of(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments that make this store again in another process."""
@@ -407,32 +306,6 @@ class SharedStore:
         made_of = (type(self), args, tuple(sorted(options.items())))
         _pickled.setdefault(made_of, self)
         return _made_once, made_of
-
-
-def _listen(
-    of: "weakref.ref[SharedStore]", mailbox: Mailbox, closing: threading.Lock, tick: float
-) -> None:
-    """Listen for a store until it is closed or gone. No error ends it: leases depend on it."""
-    beat_at = time.monotonic() + tick
-    pause = 0.0
-    while not closing.acquire(timeout=pause):
-        try:
-            tokens = mailbox.listen(max(beat_at - time.monotonic(), 0.001))
-            pause = _RECONNECT_PAUSE if tokens is None else 0.0
-            store = of()
-            if store is None:
-                break
-            store.hear(tokens)
-            if tokens is None or time.monotonic() >= beat_at:
-                beat_at = time.monotonic() + tick
-                store.beat()
-        except StoreFault as fault:
-            log.info("leases are not renewed for now: %s", fault)
-        except Exception:
-            log.exception("listening for a store")
-            pause = _RECONNECT_PAUSE
-        store = None  # or it would be kept alive by its own listener
-    mailbox.close()
 
 
 def _shareable(outcome: Copy | Reply | None) -> Packed | str | None:

@@ -30,7 +30,7 @@ from polite_transport import (
     install,
     politely,
 )
-from polite_transport.testing import Site
+from polite_transport.testing import Answer, Site
 
 UA = "MyBot/1.0 (+https://example.org/bot)"
 DELAY = 0.06
@@ -215,6 +215,24 @@ def test_re_sends_of_each_client_take_turns(site: Start, store: MemoryStore) -> 
     assert place.targets().count("/drop?key=urllib3&fails=1") == 2
     assert place.targets().count("/drop?key=aiohttp&fails=1") == 2
     assert min(place.gaps()) >= DELAY
+
+
+def test_a_robots_txt_that_aiohttp_asks_for_twice(site: Start, store: MemoryStore) -> None:
+    place = site(ROBOTS)
+    place.serve("/robots.txt", [Answer(close="before"), Answer(body=ROBOTS.encode())])
+
+    async def visit() -> None:
+        # Less than a fetch of robots.txt may take: it does not wait for itself until it gives up.
+        impatient = aiohttp.ClientTimeout(total=5)
+        async with aiohttp.ClientSession(timeout=impatient) as session:
+            await (await session.get(place.url("/warm"))).read()
+            with install(ua=UA, store=store):
+                await (await session.get(place.url("/page"))).read()
+
+    asyncio.run(visit())
+    # The connection that was in use is gone, so that aiohttp sends once more by itself.
+    assert place.targets() == ["/warm", "/robots.txt", "/robots.txt", "/page"]
+    assert place.gaps()[-1] >= DELAY
 
 
 # --- ours on top ----------------------------------------------------------------------------

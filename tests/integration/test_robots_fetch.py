@@ -1,5 +1,6 @@
 """What an answer to robots.txt leads to, over real sockets; the site's log is the judge."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ from polite_transport import (
     Policy,
     PoliteSession,
     RobotsUnreachable,
+    WaitTooLong,
 )
 from polite_transport.decision import Reason
 from polite_transport.testing import Answer, Site
@@ -64,6 +66,45 @@ def test_a_retry_that_succeeds_lets_the_page_through(site: Start, store: MemoryS
     with session(store) as client:
         client.get(place.url("/page"))
     assert place.targets() == ["/robots.txt", "/robots.txt", "/page"]
+
+
+def test_a_distance_above_max_delay_names_its_line_and_is_not_cured_by_time(
+    site: Start, store: MemoryStore
+) -> None:
+    place = site("User-agent: *\nDisallow: /private\nCrawl-delay: 20\n")
+    with session(store, max_delay=5) as client:
+        for _ in range(2):
+            with pytest.raises(WaitTooLong) as refused:
+                client.get(place.url("/page"))
+    assert (refused.value.wait, refused.value.retry_in) == (20.0, None)
+    assert f"line 3 of {place.url('/robots.txt')} says 'Crawl-delay: 20'" in str(refused.value)
+    assert place.targets() == ["/robots.txt"]
+
+
+def test_a_pause_that_is_too_long_is_over_when_it_says(site: Start, store: MemoryStore) -> None:
+    place = site(FORBIDS)
+    place.serve("/page", [Answer(status=503, headers={"Retry-After": "1"}), Answer()])
+    with session(store, max_wait=0.1) as client:
+        assert client.get(place.url("/page")).status_code == 503
+        with pytest.raises(WaitTooLong, match="asked for a pause") as refused:
+            client.get(place.url("/page"))
+        assert refused.value.retry_in is not None
+        time.sleep(refused.value.retry_in)
+        assert client.get(place.url("/page")).status_code == 200
+    assert place.targets() == ["/robots.txt", "/page", "/page"]
+    assert place.gaps()[1] >= 1.0
+
+
+def test_a_delay_that_nobody_can_read_is_told(
+    site: Start, store: MemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = site("User-agent: *\nCrawl-delay: 5s\n")
+    with session(store) as client:
+        client.get(place.url("/page"))
+        client.get(place.url("/page"))
+    assert caplog.text.count("'Crawl-delay: 5s' is not a number of seconds and is ignored") == 1
+    assert f"line 2 of {place.url('/robots.txt')}" in caplog.text
+    assert place.targets() == ["/robots.txt", "/page", "/page"]
 
 
 def test_the_same_host_policy_goes_to_no_other_origin(site: Start, store: MemoryStore) -> None:

@@ -31,6 +31,7 @@ from polite_transport import (
     politely,
 )
 from polite_transport.decision import Reason
+from polite_transport.errors import WaitReason
 from polite_transport.robots import Robots, Rule, Verdict, product_token
 from polite_transport.stores.base import Store
 
@@ -142,6 +143,8 @@ def refusals(session: PoliteSession) -> float | None:
     except RobotsUnreachable as error:
         return assert_type(error.retry_in, float)
     except WaitTooLong as error:
+        assert_type(error.why, WaitReason)
+        assert_type(error.retry_in, float | None)
         return assert_type(error.wait, float)
     except StoreUnavailable as error:
         assert_type(error.decision, Decision)

@@ -1,5 +1,6 @@
 """From the HTTP outcome of asking for robots.txt to a copy."""
 
+import gzip
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ def read(reply: Reply, last: Copy | None = None, **changed: Any) -> Copy:
     options: dict[str, Any] = {
         "robots_url": "http://example.org/robots.txt",
         "product_token": "MyBot",
-        "redirected": False,
+        "redirected_to": None,
         "endless": False,
         "max_bytes": 512_000,
         "ttl": DAY,
@@ -27,7 +28,8 @@ def read(reply: Reply, last: Copy | None = None, **changed: Any) -> Copy:
 @pytest.mark.parametrize(
     ("status", "access"),
     [
-        *((status, Access.FILE) for status in (200, 201, 204, 299)),
+        *((status, Access.FILE) for status in (200, 201, 204, 205, 299)),
+        *((status, Access.UNREACHABLE) for status in (206, 226)),  # parts that nobody asked for
         *((status, Access.UNAVAILABLE) for status in (400, 401, 403, 404, 410, 428, 430, 499)),
         *((status, Access.UNREACHABLE) for status in (429, 500, 503, 599, 600, 999)),
         *((status, Access.UNREACHABLE) for status in (0, 100, 101, 300, 301, 304, 399)),
@@ -55,6 +57,7 @@ def test_a_broken_body_is_unreachable_whatever_its_status() -> None:
         (Reply(None), True),
         (Reply(500), True),
         (Reply(200, broken="it ends early"), True),
+        (Reply(206, body=FILE), True),
         (Reply(200), False),
         (Reply(404), False),
         (Reply(429), False),
@@ -70,7 +73,75 @@ def test_a_file_is_kept_with_its_validators() -> None:
     assert (copy.fetched_at, copy.expires_at) == (NOW, NOW + DAY)
     assert copy.conditional_headers == {"If-None-Match": '"1"', "If-Modified-Since": "then"}
     assert copy.asked_delay == 5.0
-    assert read(Reply(200, {"etag": '"1"'}, FILE), redirected=True).conditional_headers == {}
+    assert copy.redirected_to is None
+
+
+CDN = "http://cdn.example/r"
+
+
+def test_a_file_found_elsewhere_says_where_and_keeps_no_validators() -> None:
+    copy = read(Reply(200, {"etag": '"1"', "last-modified": "then"}, FILE), redirected_to=CDN)
+    assert copy.conditional_headers == {}
+    assert (copy.robots_url, copy.redirected_to) == ("http://example.org/robots.txt", CDN)
+
+
+def test_304_from_elsewhere_was_not_asked_for() -> None:
+    old = read(Reply(200, {"etag": '"1"'}, FILE))
+    copy = read(Reply(304), old, redirected_to=CDN, now=NOW + DAY)
+    assert (copy.fetched_at, copy.failures) == (NOW, 1), "it was taken for news of the old file"
+
+
+@pytest.mark.parametrize("status", [206, 226])
+def test_a_part_that_nobody_asked_for_gives_no_rules(status: int) -> None:
+    copy = read(Reply(status, {"content-range": "bytes 0-9/99"}, FILE))
+    assert (copy.body, copy.failures) == (b"", 1)
+    assert copy.note is not None
+    assert "part of a file" in copy.note
+    broken = read(Reply(status, {}, FILE, broken="it ends early"))
+    assert broken.note == "it ends early"
+
+
+RULES = "User-agent: *\nDisallow: /\n"
+NOT_TEXT = "it holds no line for robots: is it text in UTF-8?"
+
+
+@pytest.mark.parametrize(
+    ("body", "odd"),
+    [
+        (RULES.encode("utf-16"), NOT_TEXT),
+        (RULES.encode("utf-16-le"), NOT_TEXT),
+        (RULES.encode("utf-32"), NOT_TEXT),
+        (gzip.compress(RULES.encode()), NOT_TEXT),
+        (bytes(range(256)) * 40, NOT_TEXT),
+        (b"\xff", NOT_TEXT),
+        (b"Not found", "it holds no line for robots"),
+        ("nicht verf\u00fcgbar\n".encode(), "it holds no line for robots"),
+        (b'{"error": "no such page"}', "it holds no line for robots"),
+        (b"Noindex: /\n", "it holds no line for robots"),
+        (b"Disallow: /\n", "its rules stand under no User-agent line and count for nobody"),
+        (b"Sitemap: /s\nAllow: /\nCrawl-delay: 2", "its rules stand under no User-agent line and"),
+        *((body, None) for body in (b"", b"\n \t\r\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf# hello\n")),
+        *((body, None) for body in (b"Sitemap: /s", b"Crawl-delay: 5", b"License: /l", FILE)),
+        (b"User-agent: *", None),
+        (b"\xff\xfe\n" + FILE, None),
+        (b"<html><p>Not here", None),  # it has its own word
+    ],
+)
+def test_a_file_that_says_nothing_to_anyone_is_odd(body: bytes, odd: str | None) -> None:
+    found = read(Reply(200, {}, body)).oddity
+    assert (found or "").startswith(odd or "")
+    assert (found is None) is (odd is None)
+
+
+def test_only_what_is_read_of_a_file_can_be_odd() -> None:
+    assert read(Reply(200, {}, b"# fine\n" + b"\xff" * 9), max_bytes=8).oddity is None
+    assert read(Reply(404, {}, b"Not found")).oddity is None
+
+
+def test_it_knows_which_line_its_delay_comes_from() -> None:
+    assert read(Reply(200, {}, FILE)).delay_record == ("request-rate", "1/5", 3)
+    assert read(Reply(200, {}, b"Crawl-delay: 2")).delay_record == ("crawl-delay", "2", 1)
+    assert read(Reply(200, {}, b"User-agent: a\nCrawl-delay: 2")).delay_record is None
 
 
 @pytest.mark.parametrize("status", [404, 403, 503])

@@ -122,6 +122,44 @@ def test_the_delay_in_force(token: str, policy: dict[str, Any], delay: float) ->
     assert about(copy_=held(product_token=token), token=token, **policy).delay == delay
 
 
+@pytest.mark.parametrize(
+    ("token", "policy", "record", "grounds"),
+    [
+        (
+            "MyBot",
+            {},
+            ("crawl-delay", "5", 4),
+            f"line 4 of {ROBOTS} says 'Crawl-delay: 5', in the group for mybot (line 1)",
+        ),
+        (
+            "Stranger",
+            {},
+            ("request-rate", "1/30", 8),
+            f"line 8 of {ROBOTS} says 'Request-rate: 1/30', in the group for * (line 6)",
+        ),
+        ("MyBot", {"min_delay": 7}, None, "Policy(min_delay=7) keeps requests to its host apart"),
+    ],
+)
+def test_who_asks_for_the_delay(
+    token: str, policy: dict[str, Any], record: object, grounds: str
+) -> None:
+    decision = about(copy_=held(product_token=token), token=token, **policy)
+    assert decision.delay_record == record
+    assert decision.delay_grounds == grounds
+
+
+def test_a_delay_above_all_groups() -> None:
+    decision = about(copy_=held(b"Crawl-delay: 2\nUser-agent: *\nDisallow: /x\n"))
+    assert decision.delay_grounds == f"line 1 of {ROBOTS} says 'Crawl-delay: 2', above all groups"
+
+
+def test_it_says_which_file_a_line_stands_in() -> None:
+    there = "http://cdn.example/robots.txt"
+    decision = about("/private", held(redirected_to=there))
+    assert (decision.robots_url, decision.robots_redirected_to) == (ROBOTS, there)
+    assert f"line 3 of {there} (to which {ROBOTS} redirects) says" in str(decision)
+
+
 def test_it_holds_all_that_one_needs_to_prove_it() -> None:
     decision = about("/private")
     assert decision.rule is not None
@@ -159,6 +197,15 @@ def test_it_says_which_line_in_one_sentence() -> None:
     assert str(about(copy_=held(status=404, **UNAVAILABLE))).endswith(
         "http://example.org/robots.txt answered 404, so that there are no rules "
         "(RFC 9309 section 2.3.1.3)"
+    )
+
+
+def test_what_is_odd_about_an_answer_is_told_with_it() -> None:
+    broken = held(note="its body ends early", **UNREACHABLE)
+    assert f"{ROBOTS} answered 200 (its body ends early), and until" in str(about(copy_=broken))
+    junk = about(copy_=held(b"\xff\xfe"))
+    assert str(junk).endswith(
+        f"{ROBOTS} has no group for it (it holds no line for robots: is it text in UTF-8?)"
     )
 
 

@@ -198,8 +198,11 @@ def test_an_unknown_step_is_an_error(store: MemoryStore) -> None:
 def test_waiting_for_ones_own_turn_is_told_at_once(store: MemoryStore) -> None:
     store.acquire(Seat(HOST, 1.0, FOR_EVER))
     seat = Seat(HOST, 1.0, FOR_EVER)
-    with pytest.raises(RuntimeError, match="in this very thread"):
+    with pytest.raises(RuntimeError, match="in this very thread") as told:
         run(turn(seat), store)
+    assert HOST in str(told.value)
+    assert "turn_limit" in str(told.value)
+    assert "for ever" not in str(told.value)
     assert not seat.queued, "its place is given back"
 
 
@@ -211,8 +214,9 @@ def test_waiting_for_ones_own_fetch_is_told_at_once(store: MemoryStore) -> None:
         yield from Wait(waiter, claim.ask_again, KEY)
 
     store.claim(KEY, CopyWaiter())
-    with pytest.raises(RuntimeError, match="Nothing was sent"):
+    with pytest.raises(RuntimeError, match="Nothing was sent") as told:
         run(flow(), store)
+    assert f"{KEY.origin}/robots.txt" in str(told.value)
 
 
 def test_threads_in_a_queue_go_one_after_the_other(store: MemoryStore, holder: Seat) -> None:

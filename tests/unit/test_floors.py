@@ -23,7 +23,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("drive", "visitor"),  # the only home of sleep; who we are to a site
     ("passage",),  # check, enter and leave as clients call them
     ("in_hand",),  # how a request is handed from layer to layer
-    ("fetching",),  # a robots.txt over http.client, which several clients stand on
+    # One fetch of a robots.txt, bounded in time; the end of a body; what goes to no host.
+    ("fetching", "body_end", "local_sockets"),
     ("clients",),  # how HTTP clients plug in
     ("retrofit", "testing"),
     ("cli",),

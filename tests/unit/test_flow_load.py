@@ -49,7 +49,7 @@ def refused(world: Clockwork, url: str = PAGE, policy: Policy | None = None) -> 
 # --- 2xx and 4xx ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [200, 203, 206])
+@pytest.mark.parametrize("status", [200, 203])
 def test_a_file_is_obeyed(status: int) -> None:
     world = Clockwork(Reply(status, {}, BODY))
     assert world.check().reason is Reason.NO_RULE
@@ -273,6 +273,112 @@ def test_a_broken_body_is_unreachable_after_one_retry() -> None:
     assert Clockwork([broken, ALLOWS]).check().allowed
 
 
+def test_a_broken_answer_says_what_is_wrong_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    world = Clockwork(Reply(200, {}, BODY, broken="its Content-Encoding is 'br'"))
+    told = str(refused(world))
+    assert "robots.txt answered 200 (its Content-Encoding is 'br'), and until" in told
+    assert caplog.messages == [f"{ROBOTS} answered 200 (its Content-Encoding is 'br')"]
+
+
+def test_a_plain_outage_is_told_by_its_status_alone(caplog: pytest.LogCaptureFixture) -> None:
+    assert "robots.txt answered 503, and until" in str(refused(Clockwork(closed(503))))
+    assert caplog.messages == [f"{ROBOTS} answered 503"]
+
+
+def test_a_part_that_nobody_asked_for_is_a_broken_answer() -> None:
+    part = Reply(206, {"content-range": "bytes 0-12/30"}, b"User-agent: *")
+    world = Clockwork(part)
+    assert "a part of a file, which was not asked for" in str(refused(world))
+    assert [each.at for each in world.fetches] == [0, 2], "asked once more, like any broken body"
+    assert Clockwork([part, FORBIDS]).check().allowed
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+def test_junk_means_no_rules_and_is_told_once(
+    encoding: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = Clockwork(Reply(200, {}, BODY.decode().encode(encoding)))
+    decision = world.check(PRIVATE)
+    world.check(PRIVATE)
+    odd = "it holds no line for robots: is it text in UTF-8?"
+    assert (decision.reason, decision.robots_note) == (Reason.NO_GROUP, odd)
+    assert f"{ROBOTS} has no group for it ({odd})" in str(decision)
+    assert caplog.messages == [f"{ROBOTS} allows everything: {odd}"]
+
+
+def test_rules_for_nobody_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    assert Clockwork(file("Disallow: /\n")).check().allowed
+    assert "no User-agent line" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# all welcome\n", "Sitemap: /s\n", "User-agent: other\nDisallow: /\n"]
+)
+def test_a_file_that_means_what_it_says_is_not_odd(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Clockwork(file(text)).check().robots_note is None
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("value", ["5s", "0,5", "1e3", "-5", "inf", "nan", "+5", "5 10", "\u0665"])
+def test_a_delay_that_nobody_can_read_is_told(value: str, caplog: pytest.LogCaptureFixture) -> None:
+    world = Clockwork(file(f"User-agent: *\nDisallow:\nCrawl-delay: {value}  # soon\n"))
+    assert world.check().delay == 0
+    world.check()
+    (told,) = caplog.messages
+    assert told == (
+        f"line 3 of {ROBOTS}: 'Crawl-delay: {value}' is not a number of seconds and is ignored; "
+        "set Policy(min_delay=) to keep a distance"
+    )
+
+
+@pytest.mark.parametrize("value", ["1/0", "0/5", "1 per 5", "5", "1/5d"])
+def test_so_is_a_rate(value: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert Clockwork(file(f"User-agent: *\nRequest-rate: {value}\n")).check().delay == 0
+    assert f"line 2 of {ROBOTS}: 'Request-rate: {value}' is not a number of requests" in caplog.text
+
+
+def test_hours_that_nobody_can_read_are_told_to_those_who_keep_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    text = "User-agent: *\nVisit-time: at night\n"
+    Clockwork(file(text)).check()
+    assert not caplog.records
+    Clockwork(file(text)).check(policy=Policy(obey_visit_time=True))
+    assert caplog.messages == [
+        f"line 2 of {ROBOTS}: 'Visit-time: at night' is not a part of the day and is ignored"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "User-agent: *\nCrawl-delay: 5s\n\nUser-agent: mybot\nDisallow: /x\n",
+        "User-agent: other\nCrawl-delay: 5s\n",
+        "User-agent: *\nCrawl-delay:\n",
+        "User-agent: *\nCrawl-delay: .5 # 5s\n",
+    ],
+)
+def test_delays_of_others_and_those_that_ask_for_nothing_are_no_news(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    Clockwork(file(text)).check()
+    assert not caplog.records
+
+
+def test_a_policy_that_keeps_no_delay_is_told_of_none(caplog: pytest.LogCaptureFixture) -> None:
+    world = Clockwork(file("User-agent: *\nCrawl-delay: 5s\n"))
+    world.check(policy=Policy(obey_crawl_delay=False))
+    assert not caplog.records
+
+
+def test_a_hostile_file_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    Clockwork(file("User-agent: *\n" + f"Crawl-delay: {'x' * 999}\n" * 400)).check()
+    assert len(caplog.messages) == 3
+    assert max(map(len, caplog.messages)) < 250
+
+
 @pytest.mark.parametrize(
     "page", ["<!DOCTYPE html>\n<p>Not here", "<html><body>", "\n <script>location='/'</script>"]
 )
@@ -351,6 +457,42 @@ def test_redirects_are_followed(status: int) -> None:
         world.check(PRIVATE)
     assert caught.value.decision.robots_url == ROBOTS, "the rules are those of who was asked"
     assert world.asked == [ROBOTS, "http://cdn.example/r"]
+
+
+def test_a_line_is_cited_by_the_file_it_stands_in(caplog: pytest.LogCaptureFixture) -> None:
+    there = "http://cdn.example/r"
+    slow = file("User-agent: *\nDisallow: /private\nCrawl-delay: 9\nRequest-rate: 1\n")
+    script = {ROBOTS: moved("/a"), f"{ORIGIN}/a": moved(there), there: slow}
+    world = Clockwork(script)
+    cited = f"{there} (to which {ROBOTS} redirects)"
+    with pytest.raises(DisallowedByRobots, match="line 2") as caught:
+        world.check(PRIVATE)
+    decision = caught.value.decision
+    assert (decision.robots_url, decision.robots_redirected_to) == (ROBOTS, there)
+    assert f"line 2 of {cited} says 'Disallow: /private'" in str(caught.value)
+    assert f"no rule of {cited} matches" in str(world.check())
+    with pytest.raises(WaitTooLong) as late:
+        world.check(policy=Policy(max_delay=5.0))
+    assert f"line 3 of {cited} says 'Crawl-delay: 9'" in str(late.value)
+    assert f"line 4 of {cited}: 'Request-rate: 1' is not" in caplog.text
+
+
+def test_an_answer_that_is_broken_elsewhere_is_cited_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    there = "http://cdn.example/r"
+    world = Clockwork({ROBOTS: moved(there), there: closed(503)})
+    assert f"{there} (to which {ROBOTS} redirects) answered 503, and" in str(refused(world))
+    assert caplog.messages == [f"{there} (to which {ROBOTS} redirects) answered 503"]
+
+
+def test_a_304_from_elsewhere_is_no_news_of_the_file_held() -> None:
+    first = file("User-agent: *\nDisallow: /private\n", etag='"1"')
+    there = "http://cdn.example/r"
+    world = Clockwork({ROBOTS: [first, moved(there)], there: closed(304)})
+    world.check()
+    world.passed = 31 * DAY
+    assert refused(world).decision.robots_status == 304
 
 
 def test_the_rules_of_a_redirect_are_not_those_of_where_it_leads() -> None:

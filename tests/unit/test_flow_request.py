@@ -4,6 +4,7 @@ import pytest
 
 from polite_transport import DisallowedByRobots, Policy, RobotsUnreachable, WaitTooLong
 from polite_transport.decision import Reason
+from polite_transport.errors import WaitReason
 from polite_transport.flow import Attempt, Call, check, enter, leave
 from polite_transport.stores.base import Seat
 
@@ -59,8 +60,31 @@ def test_a_site_that_asks_for_more_than_the_policy_allows_is_told_before_any_tur
     with pytest.raises(WaitTooLong) as caught:
         world.check()
     assert (caught.value.wait, caught.value.limit) == (301.0, "max_delay=300")
+    assert (caught.value.why, caught.value.retry_in) == (WaitReason.SITE_DELAY, None)
+    assert "line 2 of http://example.org/robots.txt says 'Crawl-delay: 301'" in str(caught.value)
+    assert caught.value.decision.delay_record == ("crawl-delay", "301", 2)
     assert world.check(policy=Policy(obey_crawl_delay=False)).allowed
     assert Clockwork(file("User-agent: *\nCrawl-delay: 300\n")).check().delay == 300
+
+
+@pytest.mark.parametrize("passed", [0.0, 302.0, 86_000.0])
+def test_no_time_that_passes_cures_that(passed: float) -> None:
+    world = Clockwork(file("User-agent: *\nCrawl-delay: 301\n"))
+    with pytest.raises(WaitTooLong):
+        world.check()
+    world.passed += passed
+    with pytest.raises(WaitTooLong) as caught:
+        world.check()
+    assert caught.value.retry_in is None
+
+
+def test_a_distance_beyond_all_numbers_is_refused_in_a_short_sentence() -> None:
+    world = Clockwork(file("User-agent: *\nDisallow:\nRequest-rate: 1/" + "9" * 400))
+    with pytest.raises(WaitTooLong) as caught:
+        world.check()
+    assert "line 3 of" in str(caught.value)
+    assert "9" * 41 not in str(caught.value)
+    assert len(str(caught.value)) < 450
 
 
 def test_each_attempt_takes_a_turn_of_its_own() -> None:

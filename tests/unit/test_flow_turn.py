@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from polite_transport import MemoryStore, Policy, StoreUnavailable, WaitTooLong
+from polite_transport.decision import Reason
+from polite_transport.errors import WaitReason
 from polite_transport.flow import (
     NOT_CONNECTED,
     NOT_SENT,
@@ -18,7 +20,7 @@ from polite_transport.flow import (
 )
 from polite_transport.stores.base import Claimed, CopyKey, CopyWaiter, Seat, StoreFault, Turn
 
-from .clockwork import ANSWERED, PAGE, START, Clockwork
+from .clockwork import ANSWERED, PAGE, START, Clockwork, file
 
 TWO = Policy(min_delay=2.0)
 
@@ -92,6 +94,8 @@ def test_a_turn_beyond_max_wait_is_told_at_once_and_gives_its_place_back() -> No
     with pytest.raises(WaitTooLong) as caught:
         world.send(policy=Policy(max_wait=9.0))
     assert (caught.value.wait, caught.value.limit) == (10.0, "max_wait=9")
+    assert (caught.value.why, caught.value.retry_in) == (WaitReason.LAST_REQUEST, 10.0)
+    assert "an earlier request keeps a longer distance" in str(caught.value)
     assert world.passed == sent
     assert world.send(policy=Policy(max_wait=10.0)) == sent + 10
 
@@ -103,6 +107,61 @@ def test_one_in_the_queue_is_told_too() -> None:
     with pytest.raises(WaitTooLong) as caught:
         world.send(policy=Policy(min_delay=3.0, max_wait=4.0))
     assert caught.value.wait == 10.0, "the one before it starts in 5 s, and 5 s lie after that"
+    assert caught.value.why is WaitReason.QUEUE
+    assert "before it, and Policy(min_delay=3) keeps" in str(caught.value)
+
+
+def test_coming_back_after_the_time_it_names_is_right() -> None:
+    world = Clockwork(file("User-agent: *\nCrawl-delay: 20\n"))
+    impatient = Policy(max_wait=5.0)
+    world.send()
+    with pytest.raises(WaitTooLong) as caught:
+        world.send(policy=impatient)
+    assert "because line 2 of http://example.org/robots.txt says 'Crawl-delay: 20'" in str(
+        caught.value
+    )
+    assert caught.value.retry_in == 20.0
+    world.passed += caught.value.retry_in
+    assert world.send(policy=impatient) == world.passed
+
+
+def test_the_turn_of_robots_txt_is_told_as_such() -> None:
+    world = Clockwork()
+    world.store.acquire(Seat("example.org", 5.0, 60.0))
+    with pytest.raises(WaitTooLong) as caught:
+        world.check(policy=Policy(max_wait=4.0))
+    assert caught.value.decision.reason is Reason.NOT_YET
+    assert "the turn of its robots.txt, which is read first, is 5.0 s or more" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ends", "policy", "why"),
+    [
+        (Attempt(503, "40"), Policy(max_wait=5.0), WaitReason.PAUSE),
+        (Attempt(503), Policy(max_wait=0.5), WaitReason.PAUSE),
+        (Attempt(503), Policy(max_delay=0.5), WaitReason.PAUSE),
+        (Attempt(503, "301"), Policy(), WaitReason.RETRY_AFTER),
+        (Attempt(503, "400"), Policy(max_wait=5.0), WaitReason.RETRY_AFTER),
+        (Attempt(503, "70"), Policy(max_delay=5.0), WaitReason.RETRY_AFTER),
+    ],
+)
+def test_a_pause_is_told_from_a_distance(ends: Attempt, policy: Policy, why: WaitReason) -> None:
+    world = Clockwork()
+    world.send(ends=ends)
+    with pytest.raises(WaitTooLong) as caught:
+        world.send(policy=policy)
+    assert caught.value.why is why
+    assert caught.value.retry_in == caught.value.wait
+    world.passed += caught.value.wait
+    assert world.send(policy=policy) == world.passed, "the time it named was not enough"
+
+
+def test_the_start_of_the_visit_time_is_told_as_such() -> None:
+    night = file("User-agent: *\nVisit-time: 0100-0200\n")
+    with pytest.raises(WaitTooLong) as caught:
+        Clockwork(night).send(policy=Policy(obey_visit_time=True, max_wait=60.0))
+    assert caught.value.why is WaitReason.VISIT_TIME
+    assert "the site's Visit-time begins then" in str(caught.value)
 
 
 @pytest.mark.parametrize("max_delay", [299.0, 300.0])

@@ -36,6 +36,8 @@ def hop(
         ("#z", "https://example.org:8443/sub/robots.txt?x"),
         ("HTTPS://A.example./r", "https://a.example/r"),
         ("http://8.8.8.8/r", "http://8.8.8.8/r"),
+        ("http://0x08080808/r", "http://8.8.8.8/r"),
+        ("http://[::ffff:8.8.8.8]/r", "http://8.8.8.8/r"),
         ("http://[2606:4700::1111]/r", "http://[2606:4700::1111]/r"),
         ("http://localhost.example/r", "http://localhost.example/r"),
         ("http://10.example/r", "http://10.example/r"),
@@ -85,6 +87,8 @@ LOCAL = [
     *("192.168.1.1", "172.16.0.1", "172.31.255.255", "169.254.169.254", "100.64.0.1", "240.0.0.1"),
     *("255.255.255.255", "192.0.2.1", "[::1]", "[::]", "[fe80::1]", "[fc00::1]", "[fd12::1]"),
     *("[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "[2001:db8::1]"),
+    # What another resolver could read as one
+    *("1.0x", "010.0.0.08", "web.1", "1.2.3.256"),
     # What resolvers read as addresses too
     *(
         "127.1",

@@ -6,7 +6,7 @@ import socket
 import socketserver
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection
 
-from polite_transport import MemoryStore, install
+from polite_transport import DisallowedByRobots, MemoryStore, install
+from polite_transport.testing import Site
 
 
 class _UnixServer(socketserver.ThreadingUnixStreamServer):
@@ -112,3 +113,76 @@ def test_an_opener_of_urllib(daemon: tuple[str, list[str]], store: MemoryStore) 
     ):
         assert response.read() == b"ok"
     assert asked == ["/version"]
+
+
+def test_docker_s_pool_makes_its_own_connections(
+    daemon: tuple[str, list[str]], store: MemoryStore
+) -> None:
+    place, asked = daemon
+
+    class UnixHTTPConnection(HTTPConnection):
+        def connect(self) -> None:
+            self.sock = _connect(place)
+
+    class UnixHTTPConnectionPool(urllib3.HTTPConnectionPool):  # its ConnectionCls is urllib3's
+        def _new_conn(self) -> Any:
+            return UnixHTTPConnection("localhost")
+
+    with install(store=store), UnixHTTPConnectionPool("localhost") as pool:
+        assert pool.request("GET", "/version").data == b"ok"
+    assert asked == ["/version"]
+
+
+# --- what is no unix socket, whatever it is called --------------------------------------------
+
+
+class MunixPool(urllib3.HTTPConnectionPool):
+    """The syllable is chance."""
+
+    def _new_conn(self) -> Any:
+        return super()._new_conn()
+
+
+class UnixTimePool(urllib3.HTTPConnectionPool):
+    """The word is there, and the connection is as ever."""
+
+    def age(self) -> int:
+        return 0
+
+
+class UnixlikeConnection(HTTPConnection):
+    """A longer word."""
+
+    def connect(self) -> None:
+        super().connect()
+
+
+class UnixlikePool(urllib3.HTTPConnectionPool):
+    ConnectionCls = UnixlikeConnection
+
+
+@pytest.mark.parametrize("pool_class", [MunixPool, UnixTimePool, UnixlikePool])
+def test_a_name_alone_leaves_no_pool_alone(
+    site: Callable[..., Site], store: MemoryStore, pool_class: type[urllib3.HTTPConnectionPool]
+) -> None:
+    place = site("User-agent: *\nDisallow: /private\n")
+    with install(store=store), pool_class(place.host, place.port) as pool:
+        pool.request("GET", "/page")
+        with pytest.raises(DisallowedByRobots):
+            pool.request("GET", "/private")
+    assert place.targets() == ["/robots.txt", "/page"]
+
+
+def test_a_name_alone_leaves_no_opener_alone(site: Callable[..., Site], store: MemoryStore) -> None:
+    class MunixConnection(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+
+    class Munix(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(MunixConnection, req)
+
+    place = site("User-agent: *\nDisallow: /private\n")
+    with install(store=store), pytest.raises(DisallowedByRobots):
+        urllib.request.build_opener(Munix()).open(place.url("/private"))
+    assert place.targets() == ["/robots.txt"]

@@ -1,8 +1,7 @@
 import pytest
 
 from polite_transport.robots import parse_robots
-from polite_transport.robots.signals import CleanParam, License, Signal
-from polite_transport.robots.signals import dictionary
+from polite_transport.robots.signals import CleanParam, License, Signal, dictionary
 
 FILE = b"""\
 License: https://e.org/terms.xml

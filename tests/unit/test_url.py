@@ -1,8 +1,33 @@
 """URLs as robots.txt and pacing see them."""
 
-import pytest
+import socket
+from ipaddress import IPv6Address
 
-from polite_transport.url import InvalidURL, Target, ascii_host, matches_host, target
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polite_transport.url import (
+    InvalidURL,
+    Target,
+    ascii_host,
+    handshake_url,
+    matches_host,
+    target,
+)
+
+# What getaddrinfo connects to 127.0.0.1
+LOOPBACK = [
+    *("127.1", "127.0.1", "127.0.0.1.", "127.1.", "2130706433", "2130706433."),
+    *("0x7f000001", "0X7F.1", "0x7f.0x0.0x0.0x1", "0x0000000007f.1", "0177.0.0.01", "017700000001"),
+    *("0000000000000000000000017700000001", "127.0x1", "127.00.1"),
+    *("\uff12\uff11\uff13\uff10\uff17\uff10\uff16\uff14\uff13\uff13", "127\u30021", "\uff10x7f.1"),
+]
+NUMBERED = [
+    *("web.1", "1.2.3.256", "1.2.3.4.5", "256.1.1.1", "1.65536.1", "1.16777216", "4294967296"),
+    *("0x100000000", "08.1.1.1", "1.0x", "0x", "0xg", "1.2.3.a", "a.0x7f", "127.0.0.-1", "1_0.1"),
+    *("9" * 60, "1..2", "0b1"),
+]
 
 
 @pytest.mark.parametrize(
@@ -46,11 +71,23 @@ from polite_transport.url import InvalidURL, Target, ascii_host, matches_host, t
         ("http://my_host/", "http://my_host", "/"),
         ("http://127.0.0.1/", "http://127.0.0.1", "/"),
         ("http://\uff11\uff12\uff17.0.0.1/", "http://127.0.0.1", "/"),
+        *((f"http://{each}/", "http://127.0.0.1", "/") for each in LOOPBACK),
+        ("http://127.1:8080/x", "http://127.0.0.1:8080", "/x"),
+        ("http://1.2.3/", "http://1.2.0.3", "/"),
+        ("http://1.65535/", "http://1.0.255.255", "/"),
+        ("http://0/", "http://0.0.0.0", "/"),
+        ("http://4294967295/", "http://255.255.255.255", "/"),
+        ("http://0300.0250.0.052/", "http://192.168.0.42", "/"),
+        # A number that is no address is a name, as to resolvers
+        *((f"http://{each}/", f"http://{each}", "/") for each in NUMBERED),
         # IPv6 in one spelling
         ("http://[::1]/", "http://[::1]", "/"),
         ("http://[::1]:80/", "http://[::1]", "/"),
         ("http://[2001:DB8:0:0::0001]:8080/", "http://[2001:db8::1]:8080", "/"),
         ("http://u@[::1]:81", "http://[::1]:81", "/"),
+        ("http://[::ffff:127.0.0.1]:81/", "http://127.0.0.1:81", "/"),
+        ("http://[::FFFF:7f00:1]/", "http://127.0.0.1", "/"),
+        ("http://[::127.0.0.1]/", f"http://[{IPv6Address('::127.0.0.1')}]", "/"),
         # What stands in a path stays as it is
         ("http://example.org/%7ea/../b//c", "http://example.org", "/%7ea/../b//c"),
         ("http://example.org/\ud800\x00 é", "http://example.org", "/\ud800\x00 é"),
@@ -72,6 +109,8 @@ def test_origin_and_path(url: str, origin: str, path: str) -> None:
         ("http://[2001:DB8::1]:80/", "2001:db8::1"),
         ("http://bücher.example:81/", "xn--bcher-kva.example"),
         ("http://example.org.", "example.org"),
+        ("http://0x7f000001:81/", "127.0.0.1"),
+        ("http://[::ffff:7f00:1]:81/", "127.0.0.1"),
     ],
 )
 def test_host_is_what_turns_are_kept_by(url: str, host: str) -> None:
@@ -126,10 +165,50 @@ def test_a_refused_url_does_not_show_its_password() -> None:
         assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("ws://example.org/socket", "http://example.org/socket"),
+        ("wss://example.org:8443/ws://", "https://example.org:8443/ws://"),
+        (" WsS://example.org/", "https://example.org/"),
+        ("http://example.org/ws://", "http://example.org/ws://"),
+        ("wsx://example.org/", None),
+        ("ftp://ws/", None),
+    ],
+)
+def test_a_web_socket_opens_with_a_get(url: str, asked: str | None) -> None:
+    where = target(handshake_url(url))
+    assert (None if where is None else where.url) == asked
+
+
 def test_targets_compare_and_hash_by_value() -> None:
     assert {target("http://a/b"), target("http://A:80/b")} == {
         Target("http://a/b", "http://a", "a", "/b")
     }
+
+
+@pytest.mark.skipif(not hasattr(socket, "inet_aton"), reason="no inet_aton to compare with")
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(0, 2**33).flatmap(
+                lambda number: st.sampled_from(["{}", "0x{:x}", "0{:o}", "0x00{:X}"]).map(
+                    lambda form: form.format(number)
+                )
+            ),
+            st.integers(0, 260).map(str),
+            st.sampled_from(["0", "00", "0x", "08", "0xg", "a", "-1", "127", "0x7f"]),
+        ),
+        min_size=1,
+        max_size=5,
+    ).map(".".join)
+)
+def test_addresses_are_what_inet_aton_reads(name: str) -> None:
+    try:
+        expected = socket.inet_ntoa(socket.inet_aton(name))
+    except OSError:
+        expected = name.lower()
+    assert ascii_host(name) == expected
 
 
 def test_a_host_has_one_ascii_spelling() -> None:
@@ -160,6 +239,8 @@ def test_a_host_has_one_ascii_spelling() -> None:
         ("[::1]:8080", "http://[::1]:8080/", True),
         ("[::1]:8080", "http://[::1]/", False),
         ("[::1]:80", "http://[::1]/", True),
+        ("127.0.0.1", "http://127.1:8080/", True),
+        ("127.0.0.1:8080", "http://[::ffff:127.0.0.1]:8080/", True),
     ],
 )
 def test_names_in_a_policy(pattern: str, url: str, matches: bool) -> None:

@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
 
 import anyio
 import httpx
 
 from polite_transport.clients.httpx.response import async_stream, sync_stream
+from polite_transport.fetching import Fetching
 from polite_transport.flow import Call
 from polite_transport.in_hand import Hand
 from polite_transport.robots.access import Reply
@@ -27,27 +30,40 @@ def get_robots(
     step: Fetch,
 ) -> Reply:
     """GET one robots.txt URL through the page's own transport."""
-    started = time.monotonic()
     request = _robots_request(call, timeouts, step)
-    with Hand(step.target, "GET", store, None):
+    with Fetching(step.target, store, step.timeout) as hand:
+        request.extensions["trace"] = partial(_watch, hand)
         try:
             send, _ = route(request.url)
             response = send(request)
         except httpx.RequestError as error:
-            return Reply(None, error=error, elapsed=time.monotonic() - started)
+            failed = _timed_out(request, step) if hand.time_is_up else error
+            return Reply(None, error=failed, elapsed=hand.elapsed)
         collected = _Collected(response, step.max_bytes)
         try:
             for chunk in sync_stream(response.stream):
                 if not collected.wants_more(chunk):
                     break
-                if time.monotonic() > started + step.timeout:
-                    collected.broken = _TOO_SLOW
+                if hand.time_is_up:
                     break
         except httpx.RequestError as error:
             collected.broken = str(error)
         finally:
+            if hand.time_is_up:  # the end that came is perhaps one that we have made
+                collected.broken = _TOO_SLOW
+            hand.stop()
             response.close()
-    return collected.reply(time.monotonic() - started)
+        return collected.reply(hand.elapsed)
+
+
+def _watch(hand: Fetching, event: str, told: Mapping[str, Any]) -> None:
+    """Take note of the connection that httpcore has opened, from its trace.
+
+    Where it goes on with one that was open, it names none: then each read has its own timeout.
+    """
+    stream = told.get("return_value")
+    if event.endswith(("connect_tcp.complete", "start_tls.complete")) and stream is not None:
+        hand.watch_socket(stream.get_extra_info("socket"))
 
 
 async def get_robots_async(
@@ -84,11 +100,14 @@ async def get_robots_async(
                     await response.aclose()
     elapsed = time.monotonic() - started
     if collected is None:
-        timed_out = httpx.ReadTimeout(f"no answer within {step.timeout:g} s", request=request)
-        return Reply(None, error=timed_out, elapsed=elapsed)
+        return Reply(None, error=_timed_out(request, step), elapsed=elapsed)
     if deadline.cancelled_caught:
         collected.broken = _TOO_SLOW
     return collected.reply(elapsed)
+
+
+def _timed_out(request: httpx.Request, step: Fetch) -> httpx.ReadTimeout:
+    return httpx.ReadTimeout(f"no answer within {step.timeout:g} s", request=request)
 
 
 def _robots_request(call: Call, timeouts: Timeouts | None, step: Fetch) -> httpx.Request:

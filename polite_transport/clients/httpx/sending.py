@@ -6,10 +6,13 @@ client layer and the wire layer: both happen in the same place.
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from http import HTTPStatus
 
 import httpx
 
+from polite_transport.clients.httpx.beneath import opens_connections
 from polite_transport.clients.httpx.errors import failed, native
+from polite_transport.clients.httpx.request_line import asked_url
 from polite_transport.clients.httpx.response import (
     AsyncPacedBody,
     PacedBody,
@@ -18,8 +21,14 @@ from polite_transport.clients.httpx.response import (
 from polite_transport.clients.httpx.robots import get_robots, get_robots_async
 from polite_transport.decision import Decision
 from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
-from polite_transport.flow import Call, NoAnswer, answered
-from polite_transport.in_hand import Hand, decided, is_in_hand, say_replaced
+from polite_transport.flow import UNANSWERED, Call, NoAnswer, answered
+from polite_transport.in_hand import (
+    Hand,
+    decided,
+    handed_down,
+    handed_down_async,
+    say_replaced,
+)
 from polite_transport.passage import (
     check,
     check_async,
@@ -28,6 +37,7 @@ from polite_transport.passage import (
     leave,
     leave_async,
 )
+from polite_transport.stores.base import Store
 from polite_transport.visitor import Visitor
 
 Send = Callable[[httpx.Request], httpx.Response]
@@ -44,13 +54,17 @@ _PROBE_TIMEOUT = httpx.Timeout(5.0).as_dict()
 def send_politely(who: Visitor, route: Route, request: httpx.Request) -> httpx.Response:
     """Check one request, and send it in its turn."""
     send, via = route(request.url)
-    call = _call(who, request)
+    call, store = _call(who, send, request), who.store
     if isinstance(call, Decision):
         return with_decision(send(request), call, 0.0)
-    if is_in_hand(call.method, call.target):
+    above = handed_down(call.method, call.target, request)
+    if above is None:
+        call.via = via
+    elif above.call is None or above.is_new_to(who):
         return send(request)
-    call.via = via
-    store = who.store
+    else:  # a transport in between sends it once more: another attempt of the same call
+        call, store = above.call, above.store
+        leave(call, UNANSWERED, store)
     get = partial(get_robots, route, store, call, request.extensions.get("timeout"))
     try:
         check(call, store, get)
@@ -58,22 +72,31 @@ def send_politely(who: Visitor, route: Route, request: httpx.Request) -> httpx.R
     except (PoliteError, NoAnswer) as error:
         refusal = native(error)
     else:
-        return _send_in_turn(who, call, send, request)
+        return _send_in_turn(store, call, send, request)
     raise refusal  # out here, where its own causes stay as they are
 
 
-def _send_in_turn(who: Visitor, call: Call, send: Send, request: httpx.Request) -> httpx.Response:
+def _send_in_turn(store: Store, call: Call, send: Send, request: httpx.Request) -> httpx.Response:
     try:
-        with Hand(call.target, call.method, who.store, call, paced_by=_TRANSPORT):
+        with Hand(
+            call.target,
+            call.method,
+            store,
+            call,
+            request=request,
+            # Only a body that is made as it goes can make requests meanwhile.
+            on_wire=type(request.stream) is not httpx.ByteStream and opens_connections(send),
+            paced_by=_TRANSPORT,
+        ):
             response = send(request)
     except BaseException as error:
-        leave(call, failed(error), who.store)
+        leave(call, failed(error), store)
         raise
     attempt = answered(response.status_code, response.headers)
-    if call.policy.pace_from == "body":
-        response.stream = PacedBody(response.stream, call, attempt, who.store)
+    if call.policy.pace_from == "body" and response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+        response.stream = PacedBody(response.stream, call, attempt, store)
     else:
-        leave(call, attempt, who.store)
+        leave(call, attempt, store)
     return with_decision(response, call.decision, call.waited)
 
 
@@ -82,10 +105,11 @@ def decide_only(
 ) -> Decision:
     """Return what would be decided about a GET that is not sent."""
     probe = _probe(url, user_agent)
-    call = _call(who, probe)
+    send, via = route(probe.url)
+    call = _call(who, send, probe)
     if isinstance(call, Decision):
         return call
-    _, call.via = route(probe.url)
+    call.via = via
     get = partial(get_robots, route, who.store, call, _PROBE_TIMEOUT)
     return decided(call, who.store, get, native)
 
@@ -95,13 +119,17 @@ async def send_politely_async(
 ) -> httpx.Response:
     """Check one request, and send it in its turn, on asyncio or trio."""
     send, via = route(request.url)
-    call = _call(who, request)
+    call, store = _call(who, send, request), who.store
     if isinstance(call, Decision):
         return with_decision(await send(request), call, 0.0)
-    if is_in_hand(call.method, call.target):
+    above = await handed_down_async(call.method, call.target, request)
+    if above is None:
+        call.via = via
+    elif above.call is None or above.is_new_to(who):
         return await send(request)
-    call.via = via
-    store = who.store
+    else:  # a transport in between sends it once more: another attempt of the same call
+        call, store = above.call, above.store
+        await leave_async(call, UNANSWERED, store)
     get = partial(get_robots_async, route, store, call, request.extensions.get("timeout"))
     try:
         await check_async(call, store, get)
@@ -109,24 +137,33 @@ async def send_politely_async(
     except (PoliteError, NoAnswer) as error:
         refusal = native(error)
     else:
-        return await _send_in_turn_async(who, call, send, request)
+        return await _send_in_turn_async(store, call, send, request)
     raise refusal  # out here, where its own causes stay as they are
 
 
 async def _send_in_turn_async(
-    who: Visitor, call: Call, send: AsyncSend, request: httpx.Request
+    store: Store, call: Call, send: AsyncSend, request: httpx.Request
 ) -> httpx.Response:
     try:
-        with Hand(call.target, call.method, who.store, call, paced_by=_TRANSPORT):
+        with Hand(
+            call.target,
+            call.method,
+            store,
+            call,
+            request=request,
+            # Only a body that is made as it goes can make requests meanwhile.
+            on_wire=type(request.stream) is not httpx.ByteStream and opens_connections(send),
+            paced_by=_TRANSPORT,
+        ):
             response = await send(request)
     except BaseException as error:
-        await leave_async(call, failed(error), who.store)
+        await leave_async(call, failed(error), store)
         raise
     attempt = answered(response.status_code, response.headers)
-    if call.policy.pace_from == "body":
-        response.stream = AsyncPacedBody(response.stream, call, attempt, who.store)
+    if call.policy.pace_from == "body" and response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+        response.stream = AsyncPacedBody(response.stream, call, attempt, store)
     else:
-        await leave_async(call, attempt, who.store)
+        await leave_async(call, attempt, store)
     return with_decision(response, call.decision, call.waited)
 
 
@@ -135,10 +172,11 @@ async def decide_only_async(
 ) -> Decision:
     """Return what would be decided about a GET that is not sent, on asyncio or trio."""
     probe = _probe(url, user_agent)
-    call = _call(who, probe)
+    send, via = route(probe.url)
+    call = _call(who, send, probe)
     if isinstance(call, Decision):
         return call
-    _, call.via = route(probe.url)
+    call.via = via
     get = partial(get_robots_async, route, who.store, call, _PROBE_TIMEOUT)
     try:
         await check_async(call, who.store, get)
@@ -151,7 +189,7 @@ async def decide_only_async(
     raise refusal
 
 
-def _call(who: Visitor, request: httpx.Request) -> Call | Decision:
+def _call(who: Visitor, send: Send | AsyncSend, request: httpx.Request) -> Call | Decision:
     """Return the call of a request, with the User-Agent written that it will be sent with."""
     sent = request.headers.get("User-Agent")
     ua = who.user_agent
@@ -159,7 +197,8 @@ def _call(who: Visitor, request: httpx.Request) -> Call | Decision:
         if sent not in (None, HTTPX_UA):
             say_replaced(sent, ua)
         request.headers["User-Agent"] = sent = ua
-    return who.call(request.method, str(request.url), sent)
+    url = asked_url(request, send) if "target" in request.extensions else str(request.url)
+    return who.call(request.method, url, sent)
 
 
 def _probe(url: str | httpx.URL, user_agent: str | None) -> httpx.Request:

@@ -1,13 +1,13 @@
 """``PoliteTransport`` and ``AsyncPoliteTransport``."""
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 import httpx
 
-from polite_transport.clients.httpx.beneath import refuse_wrapper
+from polite_transport.clients.httpx.beneath import refuse_unfit
 from polite_transport.clients.httpx.routes import Routes
 from polite_transport.clients.httpx.sending import (
     AsyncSend,
@@ -39,27 +39,34 @@ class TransportOptions(TypedDict, total=False):
     socket_options: Iterable[Any] | None
 
 
-_HTTPX_UA = f"python-httpx/{httpx.__version__}"
-_PROBE_TIMEOUT = httpx.Timeout(5.0).as_dict()
+Transport = TypeVar("Transport", bound=httpx.BaseTransport | httpx.AsyncBaseTransport)
 
 
-def _refuse_both(options: TransportOptions) -> None:
+def _routes_over(
+    transport: Transport, method: str, polite: str, options: TransportOptions
+) -> Routes[Transport]:
+    """Return the one route over a transport that was given.
+
+    method, polite: as for ``refuse_unfit``.
+    Raises TypeError where it is not fit, or where options were given too.
+    """
     if options:
         raise TypeError(
             f"{', '.join(options)}: options make a new transport, and one was given; "
             "set them on that one"
         )
+    refuse_unfit(transport, method, polite)
+    return Routes(transport)
 
 
-def _with_proxy(options: TransportOptions, proxy: str) -> TransportOptions:
-    proxied = options.copy()
-    proxied["proxy"] = proxy
-    return proxied
+def _new_routes(make: Callable[..., Transport], options: TransportOptions) -> Routes[Transport]:
+    """Return the routes that a client with these options would have, the environment's included."""
 
+    def through(proxy: str) -> Transport:
+        return make(**{**options, "proxy": proxy})
 
-def _trusts_env(options: TransportOptions) -> bool:
-    """Whether a client with these options would go through the environment's proxies."""
-    return options.get("trust_env", True) and not (options.get("proxy") or options.get("uds"))
+    by_env = options.get("trust_env", True) and not (options.get("proxy") or options.get("uds"))
+    return Routes(make(**options), through if by_env else None)
 
 
 class PoliteTransport(httpx.BaseTransport):
@@ -89,19 +96,11 @@ class PoliteTransport(httpx.BaseTransport):
         **options: Unpack[TransportOptions],
     ) -> None:
         self.visitor = visitor(ua, policy, store)
-        if transport is not None:
-            _refuse_both(options)
-            refuse_wrapper(transport, "PoliteTransport")
-            self._routes = Routes(transport)
+        self._routes: Routes[httpx.BaseTransport]
+        if transport is None:
+            self._routes = _new_routes(httpx.HTTPTransport, options)
         else:
-
-            def through(proxy: str) -> httpx.BaseTransport:
-                return httpx.HTTPTransport(**_with_proxy(options, proxy))
-
-            direct = httpx.HTTPTransport(**options)
-            self._routes = Routes[httpx.BaseTransport](
-                direct, through if _trusts_env(options) else None
-            )
+            self._routes = _routes_over(transport, "handle_request", "PoliteTransport", options)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Check one request, and send it in its turn."""
@@ -152,18 +151,12 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         **options: Unpack[TransportOptions],
     ) -> None:
         self.visitor = visitor(ua, policy, store)
-        if transport is not None:
-            _refuse_both(options)
-            refuse_wrapper(transport, "AsyncPoliteTransport")
-            self._routes = Routes(transport)
+        self._routes: Routes[httpx.AsyncBaseTransport]
+        if transport is None:
+            self._routes = _new_routes(httpx.AsyncHTTPTransport, options)
         else:
-
-            def through(proxy: str) -> httpx.AsyncBaseTransport:
-                return httpx.AsyncHTTPTransport(**_with_proxy(options, proxy))
-
-            direct = httpx.AsyncHTTPTransport(**options)
-            self._routes = Routes[httpx.AsyncBaseTransport](
-                direct, through if _trusts_env(options) else None
+            self._routes = _routes_over(
+                transport, "handle_async_request", "AsyncPoliteTransport", options
             )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

@@ -10,17 +10,18 @@ from typing import Any
 
 import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
+from requests.exceptions import InvalidURL
 from requests.models import PreparedRequest, Response
 from requests.utils import select_proxy
 from urllib3 import ProxyManager
 from urllib3.util import SKIP_HEADER
 
+from polite_transport.body_end import leave_at_end
 from polite_transport.clients.requests.errors import native_for
 from polite_transport.clients.requests.response import with_decision
 from polite_transport.clients.requests.robots import get_robots, has_content
-from polite_transport.clients.urllib3.body import leave_at_end
 from polite_transport.clients.urllib3.exchange import URLLIB3_UA
-from polite_transport.clients.urllib3.pools import use_polite_pools
+from polite_transport.clients.urllib3.manager import make_manager_polite
 from polite_transport.decision import Decision
 from polite_transport.flow import UNANSWERED, Call, answered
 from polite_transport.in_hand import IN_HAND, decided, is_in_hand, say_replaced, send_checked
@@ -52,12 +53,12 @@ class PoliteSending(_Checking, HTTPAdapter):
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pools polite, at first and after unpickling."""
         super().init_poolmanager(*args, **kwargs)
-        use_polite_pools(self.poolmanager)
+        make_manager_polite(self.poolmanager, self.visitor, anew=True)
 
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> ProxyManager:
         """Make a proxy's pools polite too."""
         manager: ProxyManager = super().proxy_manager_for(*args, **kwargs)
-        use_polite_pools(manager)
+        make_manager_polite(manager, self.visitor, anew=False)
         return manager
 
     def send(
@@ -145,6 +146,9 @@ class _PoliteOver(_Checking):
         hand = IN_HAND.get()
         if hand is None:
             return self.inner.send(request, **settings)
+        if not hand.target.path.isprintable():
+            # urlsplit drops some of these characters; what this adapter does cannot be seen.
+            raise InvalidURL(f"{hand.target.url!r} can be read in two ways", request=request)
         hand.enter()
         try:
             response = self.inner.send(request, **settings)
@@ -180,12 +184,14 @@ def send_politely(
     call = _call(who, request)
     if isinstance(call, Decision):
         return with_decision(send(request, **settings), call, 0.0)
-    if is_in_hand(call.method, call.target):
+    if is_in_hand(call.method, call.target, request):
         return send(request, **settings)
     call.via = _way(request, settings)
     get = partial(get_robots, send, call, settings, who.store)
     native = partial(native_for, request)
-    response = send_checked(call, who.store, get, partial(send, request, **settings), native)
+    response = send_checked(
+        call, who.store, get, partial(send, request, **settings), native, request=request
+    )
     return with_decision(response, call.decision, call.waited)
 
 
@@ -206,6 +212,7 @@ def polite_adapter(adapter: BaseAdapter, who: Visitor, *, anew: bool = False) ->
     if isinstance(adapter, _Checking):
         if anew:
             adapter.visitor = who
+            _make_managers_polite(adapter, who)
         return adapter
     if not isinstance(adapter, HTTPAdapter):
         return _PoliteOver(adapter, who)
@@ -213,10 +220,14 @@ def polite_adapter(adapter: BaseAdapter, who: Visitor, *, anew: bool = False) ->
     adapter_class: Any = type(adapter)
     polite.__class__ = _polite_class(adapter_class)
     polite.visitor = who
-    use_polite_pools(adapter.poolmanager)
-    for manager in adapter.proxy_manager.values():
-        use_polite_pools(manager)
+    _make_managers_polite(adapter, who)
     return adapter
+
+
+def _make_managers_polite(adapter: BaseAdapter, who: Visitor) -> None:
+    if isinstance(adapter, HTTPAdapter):
+        for manager in (adapter.poolmanager, *adapter.proxy_manager.values()):
+            make_manager_polite(manager, who, anew=True)
 
 
 # Adapters that answer from a cache, and reach the wire through HTTPAdapter.send alone. Politeness

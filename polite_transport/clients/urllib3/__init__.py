@@ -1,4 +1,4 @@
 """urllib3: ``PolitePoolManager`` and ``PoliteProxyManager``, in ``manager``.
 
-Nothing is imported here: requests builds on the pools alone.
+Nothing is imported here: requests builds on parts of it.
 """

@@ -6,20 +6,22 @@
 from functools import partial
 from typing import Any
 
-from urllib3 import HTTPConnectionPool, PoolManager
+from urllib3 import HTTPConnectionPool, PoolManager, ProxyManager
 from urllib3.response import BaseHTTPResponse
 
 from polite_transport.clients.urllib3.errors import native
 from polite_transport.clients.urllib3.exchange import with_decision, with_user_agent
+from polite_transport.clients.urllib3.line import is_fetch, is_under_way, sent_url
 from polite_transport.clients.urllib3.pools import Send, paced_request, paced_urlopen
 from polite_transport.clients.urllib3.robots import get_robots
 from polite_transport.clients.urllib3.ways import way_of_pool
 from polite_transport.decision import Decision
 from polite_transport.flow import Call
-from polite_transport.in_hand import is_in_hand, send_checked
+from polite_transport.in_hand import IN_HAND, is_in_hand, send_checked
+from polite_transport.local_sockets import is_local_socket
 from polite_transport.robots.access import Reply
 from polite_transport.steps import Fetch
-from polite_transport.url import target
+from polite_transport.url import is_absolute, target
 from polite_transport.visitor import Visitor
 
 _LAYER = object()
@@ -51,21 +53,53 @@ def check_at_pool(
     original: the pool's own ``urlopen``; the rest are its arguments.
     """
     send = partial(original, pool)
-    if _is_unix_socket(pool):
+    if is_under_way(pool, method, url):
+        return paced_urlopen(layer, send, method, url, body, headers, *args, **kwargs)
+    if is_local_socket(pool) or _refuses_by_itself(pool, url, *args, **kwargs):
         return send(method, url, body, headers, *args, **kwargs)
-    absolute = url if "://" in url else _origin(pool) + url
+    absolute = sent_url(pool, url)
     where = target(absolute)
-    if where is not None and is_in_hand(method, where):
+    if where is not None and (is_fetch(where) or is_in_hand(method, where)):
         return paced_urlopen(layer, send, method, url, body, headers, *args, **kwargs)
     headers, sent = with_user_agent(who, pool.headers if headers is None else headers)
     call = who.call(method, absolute, sent)
     if isinstance(call, Decision):
         return with_decision(send(method, url, body, headers, *args, **kwargs), call)
-    call.via = way_of_pool(pool)
+    above = _unsent()
+    if above is not None and above.target.origin == call.target.origin:
+        call.via = above.via  # the layer above has read robots.txt on this very way
+    else:
+        call.via = way_of_pool(pool, call.target)
     settings = {"timeout": pool.timeout, "retries": pool.retries, **kwargs}
-    get = partial(_get_robots, who, original, pool, call, settings)
+    get = partial(_get_robots, who, original, pool, is_absolute(url), call, settings)
     paced = partial(paced_urlopen, layer, send, method, url, body, headers, *args, **kwargs)
-    return with_decision(send_checked(call, who.store, get, paced, native), call.decision)
+    try:
+        return with_decision(send_checked(call, who.store, get, paced, native), call.decision)
+    finally:
+        if above is not None:  # which has not waited for a turn itself
+            above.waited += call.waited
+            above.decision.waited = above.waited
+
+
+def _unsent() -> Call | None:
+    """Return what a layer above has checked and not sent: by another URL than stands here."""
+    hand = IN_HAND.get()
+    if hand is None or not hand.is_open or hand.call is None or hand.call.attempts:
+        return None
+    return hand.call
+
+
+def _refuses_by_itself(
+    pool: HTTPConnectionPool,
+    url: str,
+    retries: Any = None,  # noqa: ARG001 - stands before the one that is wanted
+    redirect: bool = True,  # noqa: ARG001
+    assert_same_host: bool = True,
+    *_: Any,
+    **__: Any,
+) -> bool:
+    """Whether urllib3 raises HostChangedError for this; the rest is as for its ``urlopen``."""
+    return assert_same_host and not url.startswith("/") and not pool.is_same_host(url)
 
 
 def pool_make_request(
@@ -86,34 +120,33 @@ def _get_robots(
     who: Visitor,
     original: Send,
     pool: HTTPConnectionPool,
+    absolute: bool,
     call: Call,
     settings: dict[str, Any],
     step: Fetch,
 ) -> Reply:
-    """GET robots.txt through the pool itself; one that was moved elsewhere, through a new one."""
+    """GET robots.txt through the pool itself; one that was moved elsewhere, through a new one.
+
+    absolute: whether the page is asked for by its absolute URL, as proxies want it. Whoever answers
+        that answers for robots.txt too.
+    """
 
     def send(method: str, url: str, **kwargs: Any) -> BaseHTTPResponse:
         if step.target.origin != call.target.origin:
             kwargs["retries"] = False
-            return PoolManager().urlopen(method, url, **kwargs)
-        where = step.target.path
-        if pool.proxy is not None and pool.scheme == "http":
-            where = url
-            kwargs["assert_same_host"] = False  # the pool's own host is the proxy
+            return _manager_like(pool).urlopen(method, url, **kwargs)
+        where = url if absolute else step.target.path
+        kwargs["assert_same_host"] = False  # the host of an absolute URL need not be the pool's
         return paced_urlopen(_LAYER, partial(original, pool), method, where, **kwargs)
 
     return get_robots(send, who.store, call, settings, step)
 
 
-def _origin(pool: HTTPConnectionPool) -> str:
-    host = f"[{pool.host}]" if ":" in pool.host else pool.host
-    return f"{pool.scheme}://{host}" + (f":{pool.port}" if pool.port else "")
-
-
-def _is_unix_socket(pool: HTTPConnectionPool) -> bool:
-    """Whether a pool goes to a unix socket, as those of requests-unixsocket and docker do.
-
-    urllib3 has no such thing itself, so that only the names of those classes tell.
-    """
-    classes = (*type(pool).__mro__, *pool.ConnectionCls.__mro__)
-    return any("unix" in each.__name__.lower() for each in classes)
+def _manager_like(pool: HTTPConnectionPool) -> PoolManager:
+    """Return a manager for other hosts, through the same proxy."""
+    if pool.proxy is None:
+        return PoolManager()
+    config = pool.proxy_config
+    context = None if config is None else config.ssl_context
+    headers: Any = pool.proxy_headers
+    return ProxyManager(pool.proxy.url, proxy_headers=headers, proxy_ssl_context=context)

@@ -12,7 +12,8 @@ from urllib3 import HTTPConnectionPool, PoolManager, Retry
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 from urllib3.response import BaseHTTPResponse
 
-from polite_transport.clients.urllib3.body import leave_at_end
+from polite_transport.body_end import leave_at_end
+from polite_transport.clients.urllib3.line import is_under_way
 from polite_transport.fetching import Fetching
 from polite_transport.flow import NOT_CONNECTED, UNANSWERED, answered
 from polite_transport.in_hand import IN_HAND
@@ -78,6 +79,7 @@ def paced_request(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseH
     preload = kwargs.get("preload_content", True)
     # The body is read once the turn is given back; a slow one would hold it for nothing.
     kwargs["preload_content"] = False
+    hand.on_wire = True
     try:
         response = send(*args, **kwargs)
     except _NO_CONNECTION:
@@ -86,6 +88,8 @@ def paced_request(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseH
     except BaseException:
         hand.leave(UNANSWERED)
         raise
+    finally:
+        hand.on_wire = False
     attempt = answered(response.status, response.headers)
     if hand.call.policy.pace_from == "body":
         leave_at_end(response, hand, attempt)
@@ -107,19 +111,17 @@ def _fetched(fetching: Fetching, send: Send, *args: Any, **kwargs: Any) -> BaseH
 class PolitePool(HTTPConnectionPool):
     """What is mixed into a pool class: each attempt of the request in hand takes a turn.
 
-    checked: sends a request that came straight to the pool; None = such a one is not ours.
+    checked: sends a request that is not in hand: it came straight to the pool, or the layers above
+        have checked another URL than the one that stands here and goes into the request line.
     """
 
-    checked: Send | None = None
+    checked: Send
 
     def urlopen(self, method: str, url: str, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
         """Send a request, each attempt in its turn."""
-        if self.checked is not None:
-            hand = IN_HAND.get()
-            # The layers above follow redirects themselves; a pool that does is in its own hands.
-            if kwargs.get("redirect") is not False or hand is None or not hand.is_open:
-                return self.checked(_urlopen_beneath, self, method, url, *args, **kwargs)
-        return paced_urlopen(PolitePool, super().urlopen, method, url, *args, **kwargs)
+        if is_under_way(self, method, url):
+            return paced_urlopen(PolitePool, super().urlopen, method, url, *args, **kwargs)
+        return self.checked(_urlopen_beneath, self, method, url, *args, **kwargs)
 
     def _make_request(self, *args: Any, **kwargs: Any) -> BaseHTTPResponse:
         return paced_request(PolitePool, super()._make_request, *args, **kwargs)

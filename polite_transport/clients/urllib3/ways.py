@@ -5,14 +5,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from urllib3 import HTTPConnectionPool, PoolManager
+from urllib3.util import parse_url
 from urllib3.util.ssl_ import resolve_cert_reqs
 
+from polite_transport.clients.urllib3.line import origin_of
+from polite_transport.url import Target
 from polite_transport.visitor import verifies, way
 
 
-def way_of_pool(pool: HTTPConnectionPool) -> str:
-    """Name the way of a pool."""
-    return _way(pool.proxy, pool.proxy_config, {**pool.conn_kw, **vars(pool)})
+def way_of_pool(pool: HTTPConnectionPool, where: Target) -> str:
+    """Name the way of a pool to ``where``.
+
+    A pool that is asked for another origin, by an absolute URL, is one of a proxy.
+    """
+    proxy: Any = pool.proxy
+    if proxy is None and where.origin != origin_of(pool):
+        proxy = parse_url(origin_of(pool))
+    # requests writes CERT_NONE on pools that go without TLS.
+    options = {**pool.conn_kw, **vars(pool)} if pool.scheme == "https" else {}
+    return _way(proxy, pool.proxy_config, options)
 
 
 def way_of_manager(manager: PoolManager) -> str:

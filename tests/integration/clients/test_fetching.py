@@ -46,7 +46,7 @@ READABLE: dict[str, Answer] = {
     "dripping": Answer(body=ALL, drip=(5, 0.01)),
     "byte order mark": Answer(body=b"\xef\xbb\xbf" + ALL),
     "no encoding at all": Answer(body=b"\xff\xfe\x00\r" + ALL + b"\x00\xff"),
-    "another 2xx": Answer(status=206, body=ALL),
+    "another 2xx": Answer(status=203, body=ALL),
     "a bomb behind it": Answer(body=gzip.compress(ALL + b"#" * 10**8, 9), headers=GZIP),
 }
 BROKEN: dict[str, Answer] = {
@@ -54,6 +54,11 @@ BROKEN: dict[str, Answer] = {
     "gzip ends early": Answer(body=gzip.compress(FORBIDS)[:-9], headers=GZIP | LATER),
     "no gzip": Answer(body=FORBIDS, headers=GZIP | LATER),
     "unknown encoding": Answer(body=FORBIDS, headers={"Content-Encoding": "br", **LATER}),
+    "a part that nobody asked for": Answer(
+        status=206,
+        body=FORBIDS,
+        headers={"Content-Range": f"bytes 0-{len(FORBIDS) - 1}/{len(FORBIDS)}", **LATER},
+    ),
     "500": Answer(status=500, body=FORBIDS, headers=LATER),
     "599": Answer(status=599, headers=LATER),
     "600": Answer(status=600, headers=LATER),
@@ -68,12 +73,52 @@ WITHOUT_RULES: dict[str, Answer] = {
     "empty": Answer(),
     "web page": Answer(body=b"<!doctype html><html><title>Disallow: /</title>"),
     "noise": Answer(body=bytes(range(256)) * 100),
+    "UTF-16": Answer(body=ALL.decode().encode("utf-16")),
+    "a file that is gzip itself": Answer(body=gzip.compress(ALL)),
     "401": Answer(status=401, body=ALL),
     "403": Answer(status=403, body=ALL),
     "404": Answer(status=404, body=ALL),
     "410": Answer(status=410, body=ALL),
     "loop": Answer(status=302, headers={"Location": "/robots.txt"}),
 }
+
+
+WRONG: dict[str, str] = {
+    "ends early": "its body ends early",
+    "gzip ends early": "its compressed body ends early",
+    "no gzip": "its compressed body is broken",
+    "unknown encoding": "its Content-Encoding is 'br'",
+    "a part that nobody asked for": "it is a part of a file",
+    "no Location": "it redirects without a Location",
+    "another scheme": "it redirects to 'ftp://127.0.0.1/'",
+}
+ODD = ["noise", "UTF-16", "a file that is gzip itself"]
+
+
+def test_what_is_wrong_with_an_answer_is_said(
+    site: Start, visit: Visit, caplog: pytest.LogCaptureFixture
+) -> None:
+    kinds = {kind: (BROKEN | WITHOUT_RULES)[kind] for kind in (*WRONG, *ODD)}
+    hosts = {kind: f"127.0.0.{number}" for number, kind in enumerate(kinds, 1)}
+    place = site(
+        addresses=tuple(hosts.values()),
+        robots_by_address={hosts[kind]: answer for kind, answer in kinds.items()},
+    )
+    client = visit()
+    in_httpx = {"ends early": "peer closed connection"}  # its own words
+    for kind, wrong in (WRONG | in_httpx if client.name in {"httpx", "trio"} else WRONG).items():
+        caplog.clear()
+        with pytest.raises(RobotsUnreachable) as refused:
+            client.get(place.url("/page", hosts[kind]))
+        said = f"robots.txt answered {kinds[kind].status} ({wrong}"
+        assert said in str(refused.value), kind
+        assert said in caplog.text, kind
+    for kind in ODD:
+        caplog.clear()
+        for _ in range(2):
+            decision = client.get(place.url("/page", hosts[kind])).decision
+        assert "is it text in UTF-8?" in str(decision), kind
+        assert caplog.text.count("is it text in UTF-8?") == 1, kind
 
 
 def test_every_answer_leads_to_what_it_should(site: Start, visit: Visit) -> None:
@@ -128,6 +173,8 @@ def test_rules_found_elsewhere_belong_to_who_was_asked(site: Start, visit: Visit
     with pytest.raises(DisallowedByRobots) as refused:
         client.get(place.url("/page"))
     assert refused.value.decision.robots_url == place.url("/robots.txt")
+    cited = f"{elsewhere.url('/moved')} (to which {place.url('/robots.txt')} redirects)"
+    assert f"line 2 of {cited} says 'Disallow: /'" in str(refused.value)
     assert client.get(elsewhere.url("/page")).status == 200
     assert place.targets() == ["/robots.txt", "/1", "/2", "/3", "/4"]
     assert elsewhere.targets() == ["/moved", "/robots.txt", "/page"]

@@ -9,13 +9,7 @@ import aiohttp
 import pytest
 import urllib3
 
-from polite_transport import (
-    MemoryStore,
-    Policy,
-    PolitePoolManager,
-    RobotsUnreachable,
-    install,
-)
+from polite_transport import MemoryStore, Policy, RobotsUnreachable, install
 from polite_transport.testing import Site
 
 from .faces import FACES, UA, Visitor
@@ -130,11 +124,9 @@ PAUSE = 0.02
 SHORT = Policy(robots_timeout=0.2)
 DRIPPING = [HEAD, *([b"x"] * 1_000), b"\r\nContent-Length: 0\r\n\r\n"]  # 20 s, and no rules then
 BODY = [b"HTTP/1.1 200 OK\r\n\r\n", *([b"#"] * 1_000)]
-# httpx without an event loop reads with a timeout for each read; see the reference of Policy.
-BOUNDED = [name for name in FACES if name != "httpx"]
 
 
-@pytest.mark.parametrize("visit", BOUNDED, indirect=True)
+@pytest.mark.parametrize("visit", FACES, indirect=True)
 def test_headers_that_drip_have_their_time_and_no_more(visit: Visit) -> None:
     with RawSite(DRIPPING, PAUSE) as site:
         client = visit(robots_timeout=0.2)
@@ -161,17 +153,17 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return make_certificates(tmp_path_factory.mktemp("certificates"), "127.0.0.1")
 
 
+@pytest.mark.parametrize("visit", ["urllib3", "httpx"], indirect=True)
 @pytest.mark.parametrize("pieces", [DRIPPING, BODY], ids=["headers", "body"])
 def test_so_they_have_beneath_tls(
-    store: MemoryStore, certificates: Certificates, pieces: list[bytes]
+    visit: Visit, certificates: Certificates, pieces: list[bytes]
 ) -> None:
-    pools = PolitePoolManager(ua=UA, store=store, policy=SHORT, ca_certs=certificates.ca)
+    client = visit(robots_timeout=0.3, options={"verify": certificates.trusted})
     with RawSite(pieces, PAUSE, certificates) as site:
-        with pytest.raises(urllib3.exceptions.HTTPError):
-            pools.request("GET", site.url("/page"), retries=False)
-        assert max(site.written) < len(pieces) / 2
+        with pytest.raises(client.native):
+            client.get(site.url("/page"), timeout=None)
+        assert 1 < max(site.written) < len(pieces) / 2
         assert "/page" not in site.targets
-    pools.clear()
 
 
 @pytest.mark.parametrize("visit", FACES, indirect=True)
@@ -183,12 +175,11 @@ def test_an_end_that_we_make_ourselves_is_no_end_of_a_file(visit: Visit) -> None
         assert "/page" not in site.targets
 
 
-def test_the_connection_of_a_fetch_is_the_pages_as_it_was(site: Start, store: MemoryStore) -> None:
+def test_the_connection_of_a_fetch_is_the_pages_as_it_was(site: Start, visit: Visit) -> None:
     place = site("User-agent: *\nDisallow: /private\n")
-    pools = PolitePoolManager(ua=UA, store=store, policy=SHORT)
-    pools.request("GET", place.url("/first"))
+    client = visit(robots_timeout=0.2)
+    client.get(place.url("/first"))
     # Longer than the time of the fetch, on its own connection.
-    assert pools.request("GET", place.url("/slow?headers=0.5"), timeout=10).status == 200
-    pools.clear()
+    assert client.get(place.url("/slow?headers=0.5")).status == 200
     assert len({each.connection for each in place.log}) == 1
     assert place.targets() == ["/robots.txt", "/first", "/slow?headers=0.5"]

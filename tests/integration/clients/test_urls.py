@@ -58,18 +58,18 @@ def outcome(get: Callable[[], Any]) -> object:
         return type(error)
 
 
+def bare(name: str, url: str) -> Any:
+    response = BARE[name](url, 10)
+    response.status = getattr(response, "status", None) or response.status_code
+    return response
+
+
 def test_odd_urls_go_where_they_always_went(site: Start, visit: Visit) -> None:
     place, bare_place = site(ROBOTS), site(ROBOTS)
     client = visit()
-
-    def bare(url: str) -> Any:
-        response = BARE[client.name](url, 10)
-        response.status = getattr(response, "status", None) or response.status_code
-        return response
-
     for path in HARMLESS:
         polite_way = outcome(lambda path=path: client.get(place.origin + path))  # type: ignore[misc]
-        bare_way = outcome(lambda path=path: bare(bare_place.origin + path))  # type: ignore[misc]
+        bare_way = outcome(lambda path=path: bare(client.name, bare_place.origin + path))  # type: ignore[misc]
         assert polite_way == bare_way, path
     pages = [each for each in place.targets() if each != "/robots.txt"]
     assert pages == bare_place.targets()
@@ -107,6 +107,29 @@ def test_an_ipv6_address(site: Start, visit: Visit) -> None:
     assert place.targets() == ["/robots.txt", "/page", "/page"]
     assert place.log[0].headers["host"] == f"[::1]:{place.port}"
     assert min(place.gaps()) >= DELAY
+
+
+SPELLINGS = [
+    *("127.0.0.1", "127.1", "127.0.1", "0x7f000001", "0X7F.1", "2130706433", "017700000001"),
+    *("0177.0.0.1", "127.0.0.1.", "\uff11\uff12\uff17.1", "[::ffff:127.0.0.1]"),
+]
+
+
+def test_every_spelling_of_an_address_is_one_host(site: Start, visit: Visit) -> None:
+    place, bare_place = site(ROBOTS), site(ROBOTS)
+    client = visit()
+    hosts = []
+    for spelling in SPELLINGS:
+        url = f"http://{spelling}:{{}}/page"
+        polite_way = outcome(lambda url=url: client.get(url.format(place.port)))  # type: ignore[misc]
+        bare_way = outcome(lambda url=url: bare(client.name, url.format(bare_place.port)))  # type: ignore[misc]
+        assert polite_way == bare_way, spelling  # each client refuses others of them
+        if bare_way == 200:
+            hosts.append(bare_place.log[-1].headers["host"].rpartition(":")[0])
+    assert len(hosts) > 5
+    assert place.targets() == ["/robots.txt"] + ["/page"] * len(hosts)
+    assert min(place.gaps()) >= DELAY
+    assert [each.headers["host"].rpartition(":")[0] for each in place.log[1:]] == hosts
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from polite_transport import (
     install,
     politely,
 )
-from polite_transport.testing import Site
+from polite_transport.testing import Answer, Site
 
 from .conftest import Authority
 from .tunnel import Tunnel
@@ -87,6 +87,32 @@ def politely_proxy_manager(proxy: str, ca: str | None, store: MemoryStore) -> It
         yield lambda url: manager.request("GET", url)
 
 
+@contextmanager
+def installed_proxy_manager(proxy: str, ca: str | None, store: MemoryStore) -> Iterator[Get]:
+    with install(ua=UA, store=store), urllib3.ProxyManager(proxy, ca_certs=ca) as manager:
+        yield lambda url: manager.request("GET", url)
+
+
+@contextmanager
+def installed_session(proxy: str, ca: str | None, store: MemoryStore) -> Iterator[Get]:
+    with install(ua=UA, store=store), requests.Session() as session:
+        session.proxies, session.verify = {"all": proxy}, ca or True
+        yield session.get
+
+
+@contextmanager
+def proxy_managers_pools(proxy: str, ca: str | None, store: MemoryStore) -> Iterator[Get]:
+    with PoliteProxyManager(proxy, ua=UA, store=store, ca_certs=ca) as manager:
+
+        def get(url: str) -> Any:
+            pool = manager.connection_from_url(url)
+            if url.startswith("https:"):  # through a tunnel, at whose end is the site
+                return pool.request("GET", urllib3.util.parse_url(url).request_uri)
+            return pool.request("GET", url, assert_same_host=False)
+
+        yield get
+
+
 def trusting(ca: str | None) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=ca)
 
@@ -99,6 +125,9 @@ WAYS = [
     politely_client_mounts,
     proxy_manager,
     politely_proxy_manager,
+    installed_proxy_manager,
+    installed_session,
+    proxy_managers_pools,
 ]
 
 
@@ -134,6 +163,33 @@ def test_a_tunnel_to_a_site_with_a_private_ca(
     assert set(proxy.asked) == {("CONNECT", f"127.0.0.1:{place.port}")}
     # In the order of the log no request came by another way.
     assert len({each.connection for each in place.log}) <= len(proxy.asked)
+
+
+@pytest.mark.parametrize("way", [proxy_manager, installed_proxy_manager, proxy_managers_pools])
+def test_a_proxy_that_is_reached_over_tls(
+    tls_site: Start, authority: Authority, store: MemoryStore, way: Callable[..., Any]
+) -> None:
+    proxy = tls_site(ROBOTS)
+    with way(proxy.origin, authority.ca, store) as get:
+        get(f"{FAR}/page")
+        with pytest.raises(DisallowedByRobots):
+            get(f"{FAR}/private/x")
+    assert proxy.targets() == [f"{FAR}/robots.txt", f"{FAR}/page"]
+
+
+@pytest.mark.parametrize("way", [proxy_manager, installed_proxy_manager, proxy_managers_pools])
+def test_a_robots_txt_that_moved_is_read_through_the_proxy_too(
+    site: Start, store: MemoryStore, way: Callable[..., Any]
+) -> None:
+    elsewhere = "http://rules.example/robots.txt"
+    proxy = site(
+        [Answer(301, headers={"Location": elsewhere}), Answer(body=ROBOTS.encode())],
+    )
+    with way(proxy.origin, None, store) as get:
+        get(f"{FAR}/page")
+        with pytest.raises(DisallowedByRobots):
+            get(f"{FAR}/private/x")
+    assert proxy.targets() == [f"{FAR}/robots.txt", elsewhere, f"{FAR}/page"]
 
 
 def test_two_sites_through_one_proxy_have_a_pace_each(site: Start, store: MemoryStore) -> None:

@@ -82,6 +82,20 @@ def test_httpx_retries_beneath_us_are_refused_with_the_right_order(polite: type)
     assert f"RetryTransport outside, standing on {polite.__name__}()" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("polite", "kind"),
+    [
+        (PoliteTransport, httpx.AsyncHTTPTransport),
+        (PoliteTransport, AsyncPoliteTransport),
+        (AsyncPoliteTransport, httpx.HTTPTransport),
+        (AsyncPoliteTransport, PoliteTransport),
+    ],
+)
+def test_a_transport_of_the_other_kind_is_refused_at_once(polite: type, kind: type) -> None:
+    with pytest.raises(TypeError, match=f"sends through handle_.*, which {kind.__name__} does not"):
+        polite(kind())
+
+
 def test_a_client_with_httpx_retries_made_polite(site: Start, store: MemoryStore) -> None:
     place = site(ROBOTS)
     retrying = RetryTransport(retry=at_once())
@@ -107,6 +121,72 @@ def test_httpx_retries_in_an_installed_process(site: Start, store: MemoryStore) 
     ):
         assert client.get(place.url(FLAKY)).status_code == 200
     seen_in_turn(place, EACH_IN_ITS_TURN)
+
+
+class Persistent(httpx.HTTPTransport):
+    """It sends again by itself, with the wire just beneath."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        while response.status_code == 500:
+            response.close()
+            response = super().handle_request(request)
+        return response
+
+
+class AsyncPersistent(httpx.AsyncHTTPTransport):
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await super().handle_async_request(request)
+        while response.status_code == 500:
+            await response.aclose()
+            response = await super().handle_async_request(request)
+        return response
+
+
+def test_a_transport_between_two_layers_of_ours_that_sends_again(
+    site: Start, store: MemoryStore
+) -> None:
+    place = site(ROBOTS)
+    with (
+        install(ua=UA, store=store),
+        httpx.Client(transport=PoliteTransport(Persistent(), ua=UA, store=store)) as client,
+    ):
+        assert client.get(place.url(FLAKY)).status_code == 200
+        with pytest.raises(DisallowedByRobots):
+            client.get(place.url("/private/x"))
+    seen_in_turn(place, EACH_IN_ITS_TURN)
+
+
+@pytest.mark.anyio
+async def test_an_async_one(site: Start, store: MemoryStore) -> None:
+    place = site(ROBOTS)
+    transport = AsyncPoliteTransport(AsyncPersistent(), ua=UA, store=store)
+    with install(ua=UA, store=store):
+        await visit(httpx.AsyncClient(transport=transport), place)
+    seen_in_turn(place, EACH_IN_ITS_TURN)
+
+
+class Rewriting(httpx.HTTPTransport):
+    """It sends a request of its own making."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        anew = httpx.Request(
+            request.method, request.url, headers=request.headers, extensions=request.extensions
+        )
+        return super().handle_request(anew)
+
+
+def test_a_transport_between_two_layers_of_ours_that_makes_requests_anew(
+    site: Start, store: MemoryStore
+) -> None:
+    place = site(ROBOTS)
+    with (
+        install(ua=UA, store=store),
+        httpx.Client(transport=PoliteTransport(Rewriting(), ua=UA, store=store)) as client,
+    ):
+        for number in range(2):
+            client.get(place.url(f"/{number}"))
+    seen_in_turn(place, ["/robots.txt", "/0", "/1"])
 
 
 def test_httpx_own_retries_are_of_connections_alone(site: Start, store: MemoryStore) -> None:
