@@ -48,7 +48,7 @@ from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Seat
-from polite_transport.visitor import Visitor, visitor
+from polite_transport.visitor import Visitor, visitor, way
 
 log = logging.getLogger("polite_transport")
 
@@ -147,6 +147,9 @@ class PoliteMiddleware:
         if isinstance(call, Decision):
             request.meta["polite"] = call
             return
+        # Scrapy looks at no certificate, unless its settings name another context factory.
+        is_tls = call.target.origin.startswith("https:")
+        call.via = way(verified=not is_tls, proxy=request.meta.get("proxy"))
         get = partial(self._get_robots, request, call)
         try:
             await check_async(call, who.store, get)

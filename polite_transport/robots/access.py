@@ -58,10 +58,13 @@ class Reply:
     def unusable(self) -> str | None:
         """Why its body cannot be used, for people, or None.
 
-        What lies outside a part that was not asked for could say anything.
+        What lies outside a part that was not asked for could say anything. A 407 comes from no site,
+        so that it says nothing of one (RFC 9110 section 15.5.8).
         """
         if self.broken is None and self.status in _PARTS:
             return "it is a part of a file, which was not asked for"
+        if self.status == 407:
+            return "it is the answer of a proxy, which wants credentials of its own"
         return self.broken
 
     def pause(self, now: float) -> float | None:

@@ -30,6 +30,7 @@ def read(reply: Reply, last: Copy | None = None, **changed: Any) -> Copy:
     [
         *((status, Access.FILE) for status in (200, 201, 204, 205, 299)),
         *((status, Access.UNREACHABLE) for status in (206, 226)),  # parts that nobody asked for
+        (407, Access.UNREACHABLE),  # a proxy's answer, and not the site's
         *((status, Access.UNAVAILABLE) for status in (400, 401, 403, 404, 410, 428, 430, 499)),
         *((status, Access.UNREACHABLE) for status in (429, 500, 503, 599, 600, 999)),
         *((status, Access.UNREACHABLE) for status in (0, 100, 101, 300, 301, 304, 399)),
