@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from polite_transport.decision import Decision
     from polite_transport.errors import (
         DisallowedByRobots,
+        InvalidURL,
         PoliteError,
         RobotsUnreachable,
         StoreUnavailable,
@@ -32,6 +33,7 @@ __all__ = [
     "AsyncPoliteTransport",
     "Decision",
     "DisallowedByRobots",
+    "InvalidURL",
     "MemoryStore",
     "Policy",
     "PoliteAdapter",
@@ -59,6 +61,7 @@ _HOMES = {
     "PoliteProxyManager": "clients.urllib3.manager",
     "Decision": "decision",
     "DisallowedByRobots": "errors",
+    "InvalidURL": "errors",
     "PoliteError": "errors",
     "RobotsUnreachable": "errors",
     "StoreUnavailable": "errors",

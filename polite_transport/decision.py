@@ -29,6 +29,7 @@ class Reason(enum.Enum):
     NOT_ASKED = "the policy does not ask for robots.txt"
     NOT_YET = "robots.txt has not been read yet"
     NOT_HTTP = "robots.txt speaks of http and https only"
+    INVALID_URL = "its URL names no host that could be asked for robots.txt"
     ASSUMED = "a test assumes that everything is allowed"
 
 

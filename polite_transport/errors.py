@@ -7,7 +7,8 @@
     ├── RobotsUnreachable     robots.txt answered 429 or 5xx, or is broken: for now
     ├── WaitTooLong           the turn is further away than the policy allows: for now, or until
     │                         the policy allows it
-    └── StoreUnavailable      the shared store cannot be used, nothing was sent: for now
+    ├── StoreUnavailable      the shared store cannot be used, nothing was sent: for now
+    └── InvalidURL            the URL's host or port cannot be read: for good
 
 Each client raises a subclass of its own that is also that client's base error, so that both
 ``except requests.RequestException`` and ``except DisallowedByRobots`` work.
@@ -18,6 +19,7 @@ from typing import Any
 
 from polite_transport.decision import LONGEST_SHOWN, Decision, Reason
 from polite_transport.robots.verdict import printable
+from polite_transport.url import InvalidURL as UnreadableURL
 
 _DAY = 86_400.0
 _CENTURY = 36_525  # days
@@ -38,7 +40,7 @@ class PoliteError(Exception):
         return str(self.decision)
 
     @property
-    def _url(self) -> str:
+    def _shown_url(self) -> str:
         return printable(self.decision.url, LONGEST_SHOWN)
 
     def __repr__(self) -> str:
@@ -118,7 +120,7 @@ class WaitTooLong(PoliteError):
         setting = self.limit.partition("=")[0]
         if self.retry_in is None:
             return (
-                f"{self._url} was not sent: {self.decision.delay_grounds}, and that is above "
+                f"{self._shown_url} was not sent: {self.decision.delay_grounds}, and that is above "
                 f"{self.limit} of the policy. Trying again does not help while it is so: allow it "
                 f"with a larger {setting}, for this host alone in Policy(overrides=…), or skip the "
                 "site."
@@ -126,7 +128,7 @@ class WaitTooLong(PoliteError):
         robots_txt = self.decision.reason is Reason.NOT_YET
         turn = "the turn of its robots.txt, which is read first," if robots_txt else "its turn"
         return (
-            f"{self._url} was not sent: {turn} is {_span(self.wait)} or more away, above "
+            f"{self._shown_url} was not sent: {turn} is {_span(self.wait)} or more away, above "
             f"{self.limit} of the policy, because {self._because()}. Try it again in "
             f"{_span(self.wait)}, or allow the wait with a larger {setting}."
         )
@@ -166,9 +168,28 @@ class StoreUnavailable(PoliteError):
 
     def __str__(self) -> str:
         return (
-            f"{self._url} was not sent, because the store of turns cannot be "
+            f"{self._shown_url} was not sent, because the store of turns cannot be "
             f"used: {self.cause}. Nothing goes out unpaced: mend the store, or name another."
         )
+
+    def made_of(self) -> tuple[Any, ...]:
+        """See ``PoliteError.made_of``."""
+        return (self.decision, self.cause)
+
+
+class InvalidURL(PoliteError, UnreadableURL):
+    """The URL's host or port cannot be read, so that nothing can be checked. It was not sent.
+
+    cause: what is wrong with it.
+    """
+
+    def __init__(self, decision: Decision, cause: str) -> None:
+        super().__init__(decision)
+        self.cause = cause
+
+    def __str__(self) -> str:
+        cause = printable(self.cause, LONGEST_SHOWN)
+        return f"{self._shown_url} was not sent: {cause}. Correct the URL, or skip it."
 
     def made_of(self) -> tuple[Any, ...]:
         """See ``PoliteError.made_of``."""

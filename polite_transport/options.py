@@ -1,12 +1,14 @@
 """What an option takes; a value that it does not take is refused at once, by name."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import TypeGuard, cast
 
 _LONGEST_SHOWN = 200  # characters of a value
 
 
-class Takes(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Takes:
     """What one option takes.
 
     wanted: in words, as they follow "it must be".
@@ -15,7 +17,7 @@ class Takes(NamedTuple):
     """
 
     wanted: str
-    holds: Callable[[Any], bool]
+    holds: Callable[[object], bool]
     shown: Callable[[object], str] = repr
 
     def or_none(self) -> "Takes":
@@ -45,14 +47,23 @@ def check_options(takes: Mapping[str, Takes], given: Callable[[str], object], of
     for name, each in takes.items():
         value = given(name)
         if not each.holds(value):
-            shown = f"{name}={each.shown(value)[:_LONGEST_SHOWN]}"
+            shown = f"{name}={_text(each.shown, value)}"
             raise ValueError(f"{f'{of}({shown})' if of else shown}: it must be {each.wanted}")
 
 
-def _is_collection_of_text(value: object) -> bool:
+def _text(shown: Callable[[object], str], value: object) -> str:
+    try:
+        text = shown(value)
+    except Exception:  # noqa: BLE001 - anything may be given, an int of 5,000 digits too
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def is_collection_of_text(value: object) -> TypeGuard[Collection[str]]:
+    """Whether it is a collection, each of text; text itself is none."""
     if isinstance(value, str) or not isinstance(value, Collection):
         return False
     return all(isinstance(each, str) for each in cast("Collection[object]", value))
 
 
-NAMES = Takes("a collection of host names, such as ['example.org']", _is_collection_of_text)
+NAMES = Takes("a collection of host names, such as ['example.org']", is_collection_of_text)

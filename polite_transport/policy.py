@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Literal, TypeGuard, cast
 
 from polite_transport.options import NAMES, Takes, check_options, one_of
 from polite_transport.url import InvalidURL, matches_host, target
@@ -22,6 +22,8 @@ class Policy:
         min_delay: least time between two requests to a host; 0 = only what the site asks.
         max_delay: a site that asks for more, or a Retry-After beyond it, raises WaitTooLong.
         max_wait: a turn further away raises WaitTooLong at once; None = wait as long as it takes.
+            It bounds the wait for each turn, and not that for the answer of robots.txt: see
+            robots_timeout.
         turn_limit: how long one unanswered request may keep the others of its host waiting.
         pace_from: the delay starts when the response's ``"headers"`` are in, or its ``"body"``
             (for sites whose log stamps completion).
@@ -47,7 +49,8 @@ class Policy:
             of the same host included).
         robots_ttl: how long a copy counts; Cache-Control may shorten it to 30 minutes.
         robots_max_bytes: what is read of a file; the rest is not downloaded.
-        robots_timeout: for one fetch with its hops and body.
+        robots_timeout: for one fetch with its hops and body. A fetch that fails is tried once more,
+            after a pause that is no longer.
 
     Raises ValueError where a value is of the wrong type or makes no sense, naming it.
     """
@@ -112,7 +115,7 @@ _LARGEST = sys.float_info.max  # of an int, what lies above is no time that can 
 _TOKEN = re.compile(r"[A-Za-z0-9_.-]+")
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and value <= _LARGEST
 
 
@@ -132,7 +135,7 @@ TAKES: dict[str, Takes] = {
     "max_wait": _AT_LEAST_0.or_none(),
     **dict.fromkeys(("turn_limit", "robots_ttl", "robots_timeout"), _ABOVE_0),
     "robots_max_bytes": Takes(
-        "a whole number, above 0", lambda value: _ABOVE_0.holds(value) and value == int(value)
+        "a whole number, above 0", lambda value: _is_number(value) and value == int(value) > 0
     ),
     **dict.fromkeys(("obey_disallow", "obey_crawl_delay", "obey_visit_time"), _YES_OR_NO),
     **dict.fromkeys(

@@ -1,6 +1,6 @@
 """The effects that the politeness logic asks for, as values.
 
-``flow.py`` yields them, ``drive.py`` performs them. ``answer = yield from step`` is exactly typed.
+``flow/`` yields them, ``drive.py`` performs them. ``answer = yield from step`` is exactly typed.
 """
 
 from collections.abc import Generator, Mapping

@@ -10,16 +10,23 @@ from urllib.parse import urlsplit
 
 from polite_transport.assumption import ASSUMED_ALLOWED
 from polite_transport.decision import Decision, Reason
+from polite_transport.errors import InvalidURL
 from polite_transport.flow import Call
-from polite_transport.policy import Policy
+from polite_transport.options import NAMES, Takes, check_options, is_collection_of_text
+from polite_transport.policy import Policy, host_names
 from polite_transport.robots import product_token
 from polite_transport.stores.base import Store
 from polite_transport.stores.chosen import process_store
-from polite_transport.url import Target, handshake_url, matches_host, target
+from polite_transport.url import InvalidURL as UnreadableURL
+from polite_transport.url import Target, handshake_url, matches_host, presentable, target
 
 log = logging.getLogger("polite_transport")
 
-_LIBRARY_DEFAULTS = re.compile(r"(?:python-|aiohttp|Python/|Java|curl|Wget|Scrapy)", re.IGNORECASE)
+# Product tokens, in lower case, of what is sent where a script says nothing of itself.
+_LIBRARIES = {
+    *("python-requests", "python-httpx", "python-urllib", "python-urllib3", "python", "aiohttp"),
+    *("scrapy", "curl", "wget", "java", "java-http-client", "go-http-client", "okhttp"),
+}
 _CONTACT = re.compile(r"https?://|www\.|[^\s@]@[^\s@]", re.IGNORECASE)
 
 
@@ -61,7 +68,7 @@ class Visitor:
         A Decision comes back where nothing is to be checked: for other schemes than http and
         https (ws and wss open with a GET of theirs), for exempt hosts, and within
         ``testing.assume_allowed``.
-        Raises InvalidURL, and ValueError as above.
+        Raises url.InvalidURL, of which ``unreadable`` makes a refusal, and ValueError as above.
         """
         if isinstance(user_agent, bytes):
             user_agent = user_agent.decode("latin-1")
@@ -95,12 +102,58 @@ def visitor(
 
     store: None = this process's own, or what the environment's POLITE_STORE names.
     hosts, exempt_hosts: as for ``install``; named as in ``Policy.exempt_hosts``.
+
+    Raises ValueError where one is of the wrong type or makes no sense, naming it.
     """
+    given = {
+        "ua": ua,
+        "policy": policy,
+        "store": store,
+        "hosts": hosts,
+        "exempt_hosts": exempt_hosts,
+    }
+    check_options(_TAKES, given.__getitem__)
     policy = policy or Policy()
     if exempt_hosts:
-        policy = replace(policy, exempt_hosts=(*policy.exempt_hosts, *exempt_hosts))
-    meant = None if hosts is None else Policy(exempt_hosts=hosts).exempt_hosts  # checked there
+        exempt = host_names("exempt_hosts", exempt_hosts)
+        policy = replace(policy, exempt_hosts=(*policy.exempt_hosts, *exempt))
+    meant = None if hosts is None else host_names("hosts", hosts)
     return Visitor(ua, policy, process_store() if store is None else store, meant)
+
+
+def _is_store(value: object) -> bool:
+    verbs = ("claim", "publish", "acquire", "release")
+    return not isinstance(value, type) and all(
+        callable(getattr(value, verb, None)) for verb in verbs
+    )
+
+
+def _without_password(value: object) -> str:
+    # What is given for a store may be its URL, and a query may hold a password too.
+    return repr(presentable(value).partition("?")[0] if isinstance(value, str) else value)
+
+
+_TAKES: dict[str, Takes] = {
+    "ua": Takes(
+        "text, such as 'MyBot/1.0 (+https://example.org/bot)'",
+        lambda value: isinstance(value, str),
+    ).or_none(),
+    "policy": Takes(
+        "a Policy, such as Policy(min_delay=1)", lambda value: isinstance(value, Policy)
+    ).or_none(),
+    "store": Takes(
+        "a store, such as SQLiteStore(path) or RedisStore(url) (a URL alone goes into the "
+        "environment's POLITE_STORE)",
+        _is_store,
+        _without_password,
+    ).or_none(),
+    "hosts": Takes(
+        "a collection of one host name or more, such as ['example.org']; leave it out where all "
+        "hosts are meant",
+        lambda value: value is None or (is_collection_of_text(value) and len(value) > 0),
+    ),
+    "exempt_hosts": NAMES,
+}
 
 
 def way(*, verified: bool, proxy: str | None, stranger: object = None) -> str:
@@ -147,9 +200,19 @@ def verifies(context: object) -> bool:
     )
 
 
+def unreadable(
+    error: UnreadableURL, method: str, url: str, user_agent: str | bytes | None
+) -> InvalidURL:
+    """Return the refusal of a request whose URL cannot be read; the rest is as for ``call``."""
+    if isinstance(user_agent, bytes):
+        user_agent = user_agent.decode("latin-1")
+    decision = _unchecked(method, url, user_agent or "", Reason.INVALID_URL)
+    return InvalidURL(replace(decision, allowed=False), str(error))
+
+
 def _unchecked(method: str, url: str, user_agent: str, reason: Reason) -> Decision:
     return Decision(
-        url=url,
+        url=presentable(url),
         method=method,
         allowed=True,
         reason=reason,
@@ -175,7 +238,8 @@ def _identify(user_agent: str, named: str | None) -> str:
             f"{user_agent!r}: the site could not tell whom its rules are for "
             "(RFC 9309 section 2.2.1)"
         )
-    if _LIBRARY_DEFAULTS.match(user_agent):
+    token = named if named is not None else product_token(user_agent)
+    if token.lower() in _LIBRARIES:
         log.warning(
             "the User-Agent %r names a library and not a robot: a site owner cannot tell who you "
             "are. Set ua='YourBot/1.0 (+https://your.site/bot)'.",
@@ -187,4 +251,4 @@ def _identify(user_agent: str, named: str | None) -> str:
             "can reach you, such as 'YourBot/1.0 (+https://your.site/bot)'.",
             user_agent,
         )
-    return named if named is not None else product_token(user_agent)
+    return token

@@ -56,7 +56,7 @@ def run(
         settings = Settings(
             ua,
             _policy(policy, min_delay),
-            _names(hosts) if hosts else None,
+            _names(hosts) if hosts else None,  # None = all; that none is meant, check refuses
             _names(exempt_hosts or ()),
         )
         logging.getLogger("polite_transport").disabled = True  # the program itself will say it

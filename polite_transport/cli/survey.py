@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from polite_transport.testing.survey import Survey
 
-_COLOURS = {"kept": "green", "not kept": "red", "not exercised": "dim"}
+_COLOURS = {"kept": "green", "not kept": "red", "not exercised": "dim", "not asked": "dim"}
 
 
 def survey(
@@ -29,7 +29,8 @@ def survey(
         float, typer.Option(help="The Crawl-delay to ask for, seconds.", min=0.0)
     ] = 3.0,
     robots: Annotated[
-        Path | None, typer.Option(help="A robots.txt of your own for the first run.")
+        Path | None,
+        typer.Option(help="A robots.txt of your own for the first run, which is judged by it."),
     ] = None,
     limit: Annotated[float, typer.Option(help="Seconds that one run may take.", min=1.0)] = 300.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,

@@ -37,7 +37,8 @@ from polite_transport.passage import check_async, enter_async, leave_async
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
-from polite_transport.visitor import Visitor, verifies, way
+from polite_transport.url import InvalidURL as UnreadableURL
+from polite_transport.visitor import Visitor, unreadable, verifies, way
 
 Handler = Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
 
@@ -58,11 +59,21 @@ class StoreUnavailable(errors.StoreUnavailable, aiohttp.ClientError):
     """``polite_transport.StoreUnavailable`` that ``except aiohttp.ClientError`` sees."""
 
 
+class InvalidURL(errors.InvalidURL, aiohttp.InvalidURL):
+    """``polite_transport.InvalidURL`` that ``except aiohttp.ClientError`` sees."""
+
+    @property
+    def url(self) -> str:
+        """The URL, without userinfo and fragment."""
+        return self.decision.url
+
+
 _FLAVOURS: Flavours = {
     errors.DisallowedByRobots: DisallowedByRobots,
     errors.RobotsUnreachable: RobotsUnreachable,
     errors.WaitTooLong: WaitTooLong,
     errors.StoreUnavailable: StoreUnavailable,
+    errors.InvalidURL: InvalidURL,
 }
 
 
@@ -147,7 +158,11 @@ def _call(who: Visitor, request: aiohttp.ClientRequest) -> Call | Decision:
         if sent is not None and "aiohttp/" not in sent:
             say_replaced(sent, ua)
         request.headers["User-Agent"] = sent = ua
-    return who.call(request.method, str(request.url), sent)
+    method, url = request.method, str(request.url)
+    try:
+        return who.call(method, url, sent)
+    except UnreadableURL as error:
+        raise _native(unreadable(error, method, url, sent)) from None
 
 
 def _way(request: aiohttp.ClientRequest) -> str:

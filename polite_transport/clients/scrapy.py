@@ -48,7 +48,8 @@ from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Seat
-from polite_transport.visitor import Visitor, visitor, way
+from polite_transport.url import InvalidURL as UnreadableURL
+from polite_transport.visitor import Visitor, unreadable, visitor, way
 
 log = logging.getLogger("polite_transport")
 
@@ -74,11 +75,16 @@ class StoreUnavailable(errors.StoreUnavailable, IgnoreRequest):
     """``polite_transport.StoreUnavailable`` that Scrapy drops as an IgnoreRequest."""
 
 
+class InvalidURL(errors.InvalidURL, IgnoreRequest):
+    """``polite_transport.InvalidURL`` that Scrapy drops as an IgnoreRequest."""
+
+
 _FLAVOURS: Flavours = {
     errors.DisallowedByRobots: DisallowedByRobots,
     errors.RobotsUnreachable: RobotsUnreachable,
     errors.WaitTooLong: WaitTooLong,
     errors.StoreUnavailable: StoreUnavailable,
+    errors.InvalidURL: InvalidURL,
 }
 
 
@@ -143,7 +149,13 @@ class PoliteMiddleware:
         who = self._visitor
         if who.user_agent is not None:
             request.headers["User-Agent"] = who.user_agent
-        call = who.call(request.method, request.url, request.headers.get("User-Agent"))
+        sent = request.headers.get("User-Agent")
+        try:
+            call = who.call(request.method, request.url, sent)
+        except UnreadableURL as error:
+            self._count("polite/refused/InvalidURL")
+            refused = unreadable(error, request.method, request.url, sent)
+            raise flavoured(refused, _FLAVOURS) from None
         if isinstance(call, Decision):
             request.meta["polite"] = call
             return

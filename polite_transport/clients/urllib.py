@@ -31,8 +31,9 @@ from polite_transport.in_hand import (
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
 from polite_transport.steps import Fetch
-from polite_transport.url import DEFAULT_PORTS, InvalidURL, is_absolute
-from polite_transport.visitor import Visitor, verifies, way
+from polite_transport.url import DEFAULT_PORTS, is_absolute, presentable
+from polite_transport.url import InvalidURL as UnreadableURL
+from polite_transport.visitor import Visitor, unreadable, verifies, way
 
 _LIBRARY_UA = "Python-urllib/"
 _CHUNK = 65_536
@@ -57,11 +58,16 @@ class StoreUnavailable(errors.StoreUnavailable, URLError):
     """``polite_transport.StoreUnavailable`` that ``except URLError`` sees."""
 
 
+class InvalidURL(errors.InvalidURL, URLError):
+    """``polite_transport.InvalidURL`` that ``except URLError`` sees."""
+
+
 _FLAVOURS: Flavours = {
     errors.DisallowedByRobots: DisallowedByRobots,
     errors.RobotsUnreachable: RobotsUnreachable,
     errors.WaitTooLong: WaitTooLong,
     errors.StoreUnavailable: StoreUnavailable,
+    errors.InvalidURL: InvalidURL,
 }
 
 
@@ -80,7 +86,10 @@ def open_politely(
         request.remove_header("User-agent")  # an opener's own goes over what is added
         request.add_header("User-Agent", ua)
         sent = ua
-    call = who.call(request.get_method(), _sent_url(request), sent)
+    try:
+        call = who.call(request.get_method(), _sent_url(request), sent)
+    except UnreadableURL as error:
+        raise _native(unreadable(error, request.get_method(), request.full_url, sent)) from None
     send = partial(do_open, http_class, request, **connection)
     if isinstance(call, Decision):
         return _with_decision(send(), call)
@@ -99,8 +108,8 @@ def _sent_url(request: Request) -> str:
 
     ``full_url`` is what the request was made with; ``selector``, which a script may set, is what
     stands in the request line, and ``host`` is where it goes.
-    Raises InvalidURL for a selector that is neither a path nor an absolute URL: servers differ on
-    what they make of it.
+    Raises url.InvalidURL for a selector that is neither a path nor an absolute URL: servers differ
+    on what they make of it.
     """
     line, kind = request.selector, request.type
     if kind not in DEFAULT_PORTS or line == request.full_url:  # a proxy is sent the whole of it
@@ -108,7 +117,9 @@ def _sent_url(request: Request) -> str:
     if is_absolute(line):
         return line
     if line and not line.startswith("/"):
-        raise InvalidURL(f"{line!r}, neither a path nor an http(s) URL: nothing was sent")
+        raise UnreadableURL(
+            f"its selector {presentable(line)!r} is neither a path nor an http(s) URL"
+        )
     host = getattr(request, "_tunnel_host", None) or request.host
     return f"{kind}://{host}{line or '/'}"
 

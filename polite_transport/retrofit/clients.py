@@ -36,7 +36,8 @@ def politely(
         where one is given, and else stays as it is.
 
     This covers what ``httpx.Client(transport=…)`` cannot: clients made with proxy= or mounts=.
-    Raises TypeError for anything else; ValueError as ``PoliteSession`` does.
+    Raises TypeError for any other client; ValueError as ``PoliteSession`` does. Requests raise what
+    those of ``PoliteSession``, ``PoliteTransport`` and ``PolitePoolManager`` do.
     """
     who = visitor(ua, policy, store)
     anew = not (ua is None and policy is None and store is None)

@@ -92,7 +92,8 @@ def install(
 
     Called again, it takes the place of what was installed before. Use what it returns as a
     context manager, or call its ``undo``, to take it back.
-    Raises ValueError as ``PoliteSession`` does.
+    Raises ValueError as ``PoliteSession`` does, and for hosts that are none at all.
+    Requests raise what those of ``PoliteSession`` do, each in its own client's flavour.
     """
     who = visitor(ua, policy, store, hosts=hosts, exempt_hosts=exempt_hosts)
     if _installed:

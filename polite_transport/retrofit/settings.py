@@ -3,11 +3,11 @@
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from polite_transport.policy import Policy
+from polite_transport.policy import TAKES, Policy
 from polite_transport.visitor import visitor
 
 
@@ -56,23 +56,11 @@ def load_policy(path: Path) -> Policy:
 
 
 def policy_from(found: object) -> Policy:
-    """Return a Policy from plain values; raises ValueError, naming the field.
-
-    A value of the wrong type is refused where ``Policy`` would take it for true.
-    """
+    """Return a Policy from plain values; raises ValueError, naming the field."""
     values = dict(_table(found, "a policy is a table of its fields"))
-    for name, value in values.items():
-        if name not in _DEFAULTS:
-            raise ValueError(f"Policy has no field {name!r}; it has {', '.join(sorted(_DEFAULTS))}")
-        if isinstance(_DEFAULTS[name], bool) and not isinstance(value, bool):
-            raise ValueError(f"Policy({name}={value!r}): it must be true or false")  # noqa: TRY004
-        if name == "product_token" and not isinstance(value, str | None):
-            raise ValueError(f"Policy({name}={value!r}): it must be text")
-    hosts = values.get("exempt_hosts", ())
-    if not isinstance(hosts, list | tuple) or not all(
-        isinstance(each, str) for each in cast("tuple[object, ...]", hosts)
-    ):
-        raise ValueError(f"Policy(exempt_hosts={hosts!r}): it must be a list of names")
+    for name in values:
+        if name not in TAKES:
+            raise ValueError(f"Policy has no field {name!r}; it has {', '.join(sorted(TAKES))}")
     own = _table(values.pop("overrides", {}), "Policy(overrides=…) is a table of policies by host")
     overrides: dict[str, Policy] = {}
     for host, fields_of_its_own in own.items():
@@ -81,11 +69,6 @@ def policy_from(found: object) -> Policy:
         except ValueError as error:
             raise ValueError(f"overrides of {host!r}: {error}") from error
     return Policy(**values, overrides=overrides)
-
-
-_DEFAULTS = {
-    each.name: None if each.default is MISSING else each.default for each in fields(Policy)
-}
 
 
 def _table(found: object, wanted: str) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urljoin
 
-from polite_transport.url import InvalidURL, Target, target
+from polite_transport.url import InvalidURL, Target, presentable, target
 
 MOST_HOPS = 5
 
@@ -30,7 +30,7 @@ def next_hop(here: Target, location: str | None, allowed: Literal["follow", "sam
     except (InvalidURL, ValueError):
         there = None
     if there is None:
-        raise BadRedirect(f"it redirects to {location!r}, which is no http(s) URL")
+        raise BadRedirect(f"it redirects to {presentable(location)!r}, which is no http(s) URL")
     if _is_local(there.host) and not _is_local(here.host):
         raise BadRedirect(f"it redirects into a private network, to {there.url}")
     if allowed == "same-host" and not _same_host(here, there):

@@ -197,6 +197,8 @@ class Database:
         if code != sqlite3.SQLITE_FULL:
             self._drop()  # opened anew the next time: by then it may be mended, or another
         mend = _MEND.get(code, "SQLite cannot use it")
+        if code == sqlite3.SQLITE_CANTOPEN and Path(self.path).is_dir():
+            mend = "it is a folder: name a file in it"
         raise StoreFault(f"{self.path}: {mend} ({error})") from error
 
     def _busy(self, started: float) -> NoReturn:

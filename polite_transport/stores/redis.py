@@ -50,7 +50,10 @@ class RedisStore(SharedStore):
     The server must not evict keys (``maxmemory-policy noeviction``).
     Pickled, it connects to the same server where it is loaded, if it was made from a URL; a deep
     copy is the store itself.
-    Raises ImportError without the package: ``pip install polite-transport[redis]``.
+    Raises ImportError without the package: ``pip install polite-transport[redis]``; ValueError for
+    a URL, namespace or options that make no sense; TypeError where one that was made from a client
+    is pickled. The server is asked by the first request: what is wrong with it raises
+    StoreUnavailable there.
     """
 
     def __init__(

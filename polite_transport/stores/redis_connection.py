@@ -23,7 +23,6 @@ class Connection:
 
     def __init__(self, server: Any, patience: float) -> None:
         self._patience = patience
-        self._evicts = ""
         if isinstance(server, str):
             if server.startswith("valkey"):
                 server = "redis" + server.removeprefix("valkey")

@@ -275,7 +275,8 @@ class SharedStore:
             if name and self._outages.alone is None:
                 self._ledger.publish(ledger_key(key), name, _shareable(outcome))
         except StoreFault as fault:
-            log.warning("the robots.txt of %s is not shared: %s", key.origin, fault)
+            if outcome is not None:  # else nothing was fetched; a claim given up ends by itself
+                log.warning("the robots.txt of %s is not shared: %s", key.origin, fault)
         finally:
             self.front.copies.publish(key, waiter, outcome)
 

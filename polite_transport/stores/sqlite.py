@@ -68,6 +68,9 @@ class SQLiteStore(SharedStore):
         made or the machine started, if this process is the first to find it so.
 
     Pickled, it opens the same file where it is loaded; a deep copy is the store itself.
+    Raises ValueError for a path that is none, such as a URL or ``:memory:``, and for options that
+    make no sense. The file is opened by the first request: what is wrong with it raises
+    StoreUnavailable there.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ import http.server
 import socketserver
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from requests.adapters import HTTPAdapter
 
 from polite_transport import (
     DisallowedByRobots,
+    InvalidURL,
     MemoryStore,
     Policy,
     PolitePoolManager,
@@ -275,6 +276,26 @@ def test_hosts_and_exempt_hosts(site: Start, store: MemoryStore) -> None:
                     get(meant.url("/private"))
     assert set(left.targets()) == {"/private"}
     assert meant.targets() == ["/robots.txt"]
+
+
+def test_hosts_that_are_none_would_be_politeness_to_nobody() -> None:
+    none: list[Collection[str]] = [[], (), set()]
+    for hosts in none:
+        with pytest.raises(ValueError, match="leave it out where all hosts are meant"):
+            install(hosts=hosts)
+    assert not hasattr(HTTPAdapter.send, "__wrapped__")
+
+
+@pytest.mark.parametrize(("client", "native"), CLIENTS)
+def test_a_url_that_cannot_be_read_is_the_client_s_own_refusal(
+    store: MemoryStore, client: Callable[[], Any], native: type[Exception]
+) -> None:
+    with client() as get, install(ua=UA, store=store):
+        for url in ("http://a,b/page", "http://user:secret@a;b/page"):
+            with pytest.raises(InvalidURL, match="Correct the URL, or skip it") as refused:
+                get(url)
+            assert isinstance(refused.value, native)
+            assert "secret" not in repr(refused.value)
 
 
 class _UnixServer(socketserver.ThreadingUnixStreamServer):

@@ -408,6 +408,9 @@ def test_where_it_cannot_begin_no_client_can_be_imported(tmp_path: Path) -> None
         (["run", "--ua", "a\nb", "x.py"], "cannot be sent"),
         (["run", "--min-delay", "-1", "x.py"], "min_delay"),
         (["run", "--store", "mysql://x", "x.py"], "sqlite"),
+        (["run", "--hosts", "", "x.py"], "leave it out"),
+        (["run", "--hosts", " , ", "--hosts", "", "x.py"], "leave it out"),
+        (["run", "--exempt-hosts", "a b", "x.py"], "no name of a host"),
         (["run", "--policy", "policy.toml", "x.py"], "max_dely"),
         (["survey", "--", "echo"], "{url}"),
         (["survey", "--", "no-such-crawler", "{url}"], "no-such-crawler"),
@@ -440,3 +443,22 @@ def test_the_survey_command(tmp_path: Path) -> None:
     rows = json.loads(done.stdout)["rows"]
     assert {row["verdict"] for row in rows} == {"not kept", "not exercised"}  # no token was given
     assert "</html>" in report.read_text()
+
+
+def test_a_survey_by_a_file_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "open.txt").write_text("User-agent: *\nAllow: /\n")
+    (tmp_path / "closed.txt").write_text("User-agent: *\nDisallow: /page2\n")
+    perfect = [sys.executable, str(CRAWLERS / "perfect.py"), "{url}"]
+    two_pages = (
+        "import sys, urllib.request as u\n"
+        "u.urlopen(sys.argv[1] + 'robots.txt')\n"
+        "for page in ('', 'page2.html'): u.urlopen(sys.argv[1] + page)"
+    )
+    for file, code, verdict in (("open.txt", 0, "not asked"), ("closed.txt", 1, "not kept")):
+        crawler = perfect if code == 0 else [sys.executable, "-c", two_pages, "{url}"]
+        robots = ["--robots", str(tmp_path / file)]
+        done = polite("survey", "--delay", "0.2", *robots, "--json", "--", *crawler)
+        assert done.returncode == code, done.stdout
+        rows = {row["question"]: row["verdict"] for row in json.loads(done.stdout)["rows"]}
+        assert rows["Disallow, in the robots.txt given"] == verdict
+        assert rows["Crawl-delay"] == "not asked"

@@ -116,3 +116,10 @@ def test_a_cache_above_takes_no_turn(site: Callable[..., Site], tmp_path: object
     crawl([place.url("/page")], **settings)
     crawl([place.url("/page")], **settings)
     assert place.targets().count("/page") == 1
+
+
+def test_a_url_that_cannot_be_read_is_dropped() -> None:
+    told = crawl(["http://user:secret@a,b/page"], **ADDON)
+    assert "failed InvalidURL http://a,b/page was not sent" in told
+    assert "secret" not in told
+    assert json.loads(told.rpartition("stats ")[2])["polite/refused/InvalidURL"] == 1

@@ -2,6 +2,9 @@
 
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from polite_transport.testing.survey import Verdict, hold
 from polite_transport.testing.survey.report import html_report
@@ -30,6 +33,50 @@ def test_a_perfect_crawler_passes_every_row() -> None:
 def test_a_crawler_that_does_nothing_has_exercised_nothing() -> None:
     survey = hold([sys.executable, "-c", "pass", "{url}"], token="Nobody", delay=0.2)
     assert {row.verdict for row in survey.rows} == {Verdict.NOT_EXERCISED}
+
+
+OPEN = "User-agent: *\nAllow: /\n"
+OWN = "User-agent: PerfectBot\nDisallow: /page1.html\nDisallow: /page2\nCrawl-delay: 0.3\n"
+
+
+def verdicts(crawler: str, robots: str, **options: Any) -> dict[str, Verdict]:
+    command = [sys.executable, str(CRAWLERS / crawler), "{url}"]
+    survey = hold(command, delay=0.2, robots=robots, **options)
+    return {row.question: row.verdict for row in survey.rows}
+
+
+@pytest.mark.parametrize("robots", [OPEN, ""])
+def test_what_a_file_of_ones_own_does_not_ask_is_not_judged(robots: str) -> None:
+    perfect, rude = verdicts("perfect.py", robots), verdicts("rude.py", robots)
+    asked_by_no_file = {
+        "Disallow, in the robots.txt given": Verdict.NOT_ASKED,
+        "Allow and wildcards": Verdict.NOT_ASKED,
+        "Crawl-delay": Verdict.NOT_ASKED,
+        "redirect into a disallowed path": Verdict.NOT_ASKED,
+        "the group for its own name": Verdict.NOT_EXERCISED,
+    }
+    assert perfect == dict.fromkeys(perfect, Verdict.KEPT) | asked_by_no_file
+    assert rude == dict.fromkeys(rude, Verdict.NOT_KEPT) | asked_by_no_file
+
+
+def test_what_it_asks_is_judged_by_its_own_values() -> None:
+    for token in (None, "PerfectBot"):  # without one, the User-Agent's own
+        perfect = verdicts("perfect.py", OWN, token=token)
+        assert perfect["Disallow, in the robots.txt given"] is Verdict.KEPT
+        assert perfect["Crawl-delay: 0.3"] is Verdict.KEPT
+        assert perfect["Allow and wildcards"] is Verdict.NOT_ASKED
+        assert Verdict.NOT_KEPT not in perfect.values()
+    rude = verdicts("rude.py", OWN, token="PerfectBot")
+    assert rude["Disallow, in the robots.txt given"] is Verdict.NOT_KEPT
+    assert rude["Crawl-delay: 0.3"] is Verdict.NOT_KEPT
+    assert rude["redirect into a disallowed path"] is Verdict.NOT_ASKED
+
+
+def test_a_file_that_closes_the_site_is_kept_by_staying_out() -> None:
+    closed = "User-agent: *\nDisallow: /\n"
+    question = "Disallow, in the robots.txt given"
+    assert verdicts("perfect.py", closed)[question] is Verdict.KEPT
+    assert verdicts("rude.py", closed)[question] is Verdict.NOT_KEPT
 
 
 def test_a_crawler_that_never_ends_is_stopped() -> None:

@@ -13,6 +13,7 @@ from polite_transport import (
     AsyncPoliteTransport,
     Decision,
     DisallowedByRobots,
+    InvalidURL,
     MemoryStore,
     Policy,
     PoliteAdapter,
@@ -148,6 +149,8 @@ def refusals(session: PoliteSession) -> float | None:
         return assert_type(error.wait, float)
     except StoreUnavailable as error:
         assert_type(error.decision, Decision)
+    except InvalidURL as error:
+        assert_type(error.cause, str)
     except PoliteError as error:
         assert_type(error.decision, Decision)
     except requests.RequestException:

@@ -9,6 +9,7 @@ import pytest
 
 from polite_transport import (
     DisallowedByRobots,
+    InvalidURL,
     PoliteError,
     RobotsUnreachable,
     StoreUnavailable,
@@ -42,6 +43,7 @@ ERRORS = [
     RobotsUnreachable(decision(reason=Reason.UNREACHABLE, robots_status=503), 59.6),
     WaitTooLong(decision(allowed=True), 12.34, "max_wait=5", WaitReason.QUEUE),
     StoreUnavailable(decision(allowed=True), "the disk is full"),
+    InvalidURL(decision(reason=Reason.INVALID_URL), "'a,b' is not a host name"),
 ]
 by_type = pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 
@@ -99,6 +101,14 @@ def test_what_is_for_now_says_when_to_come_back() -> None:
     )
     assert "the disk is full" in str(ERRORS[3])
     assert "Nothing goes out unpaced" in str(ERRORS[3])
+
+
+def test_a_url_that_cannot_be_read_says_what_is_wrong_with_it() -> None:
+    assert str(ERRORS[4]) == (
+        "http://example.org/page was not sent: 'a,b' is not a host name. Correct the URL, or skip "
+        "it."
+    )
+    assert isinstance(ERRORS[4], ValueError)
 
 
 def bound(line: int = 6, value: str = "20", **changed: Any) -> Decision:

@@ -15,7 +15,12 @@ PACKAGE = Path(__file__).parents[2] / "polite_transport"
 
 # A part is a file or a folder directly in the package. Parts of one floor do not know each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("url", "pacing", "assumption"),  # values; when we may send; what a test takes for granted
+    (
+        "url",
+        "pacing",
+        "assumption",
+        "options",
+    ),  # values; when we may send; what a test takes for granted
     ("policy", "robots"),  # what the program wants; what the site asks
     ("decision", "stores", "page"),  # both together; where state lives; a page's own rules
     ("errors", "steps"),  # why not; the effects that the logic asks for

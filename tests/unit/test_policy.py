@@ -3,13 +3,17 @@
 import copy
 import dataclasses
 import pickle
+import re
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from polite_transport import Policy
+from polite_transport.policy import TAKES
 from polite_transport.url import target
+
+TRUTHS = ["obey_disallow", "obey_crawl_delay", "obey_visit_time"]
 
 
 def policy(**options: Any) -> Policy:
@@ -28,7 +32,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize("name", [*NUMBERS, "max_wait"])
 @pytest.mark.parametrize(
-    "value", [-1, -0.001, float("nan"), float("inf"), "1", True, b"1", [], 1j, Decimal(1)]
+    "value", [-1, -0.001, float("nan"), float("inf"), "1", True, b"1", [], 1j, Decimal(1), 10**400]
 )
 def test_numbers_that_make_no_sense(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
@@ -136,14 +140,57 @@ def test_names_that_no_host_has(name: str) -> None:
             policy(**options)
 
 
-def test_one_string_is_no_collection_of_names() -> None:
-    with pytest.raises(ValueError, match="exempt_hosts"):
-        policy(exempt_hosts="example.org")
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        *((name, None, "True or False") for name in TRUTHS),
+        *((name, "no", "True or False") for name in TRUTHS),
+        *((name, 0, "True or False") for name in TRUTHS),
+        ("exempt_hosts", "localhost", "a collection of host names"),
+        ("exempt_hosts", b"localhost", "a collection of host names"),
+        ("exempt_hosts", [5], "a collection of host names"),
+        ("exempt_hosts", 5, "a collection of host names"),
+        ("exempt_hosts", None, "a collection of host names"),
+        ("overrides", ["a"], "a mapping from host names to policies"),
+        ("overrides", {5: 6}, "a mapping from host names to policies"),
+        ("overrides", None, "a mapping from host names to policies"),
+        ("product_token", 5, "a name that a group"),
+        ("product_token", b"MyBot", "a name that a group"),
+        ("on_html", ["allow"], "'allow' or 'disallow'"),
+        ("min_delay", [1], "a finite number, at least 0"),
+        ("turn_limit", None, "a finite number, above 0"),
+        ("robots_max_bytes", 0.5, "a whole number, above 0"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_by_name(name: str, value: Any, wanted: str) -> None:
+    shown = re.escape(f"Policy({name}={value!r}): it must be {wanted}")
+    with pytest.raises(ValueError, match=f"^{shown}"):
+        policy(**{name: value})
+
+
+def test_every_field_is_checked() -> None:
+    assert set(TAKES) == {each.name for each in dataclasses.fields(Policy)}
+
+
+def test_a_name_of_a_host_that_is_none_is_told_with_its_option() -> None:
+    with pytest.raises(ValueError, match=r"^Policy\(exempt_hosts=…\): 'a b' is no name of a host"):
+        policy(exempt_hosts=["a", "a b"])
+    with pytest.raises(ValueError, match=r"^Policy\(overrides=…\): '' is no name of a host"):
+        policy(overrides={"": Policy()})
+    with pytest.raises(ValueError, match="a mapping from host names"):
+        policy(overrides={5: Policy()})
+
+
+def test_a_value_that_nobody_can_read_is_cut() -> None:
+    for value in ("x" * 10**6, 10**5_000, {"x": "y" * 10**6}):
+        with pytest.raises(ValueError, match=r"^Policy\(min_delay=") as refused:
+            policy(min_delay=value)
+        assert len(str(refused.value)) < 300
 
 
 def test_overrides_hold_policies_without_overrides() -> None:
     for own in ({"min_delay": 3}, None, 3):
-        with pytest.raises(ValueError, match="must be a Policy"):
+        with pytest.raises(ValueError, match="must be a mapping from host names to policies"):
             policy(overrides={"example.org": own})
     for nested in (policy(overrides={"a": Policy()}), policy(exempt_hosts=["a"])):
         with pytest.raises(ValueError, match="of its own"):

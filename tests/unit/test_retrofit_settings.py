@@ -53,11 +53,11 @@ def test_a_toml_file_and_a_json_file_say_the_same(tmp_path: Path) -> None:
         ("min_dely = 1", "min_dely.*min_delay"),
         ('min_delay = "1"', "min_delay='1'"),
         ("max_wait = -1", "max_wait=-1"),
-        ('obey_disallow = "no"', "obey_disallow='no'.*true or false"),
+        ('obey_disallow = "no"', "obey_disallow='no'.*True or False"),
         ("obey_crawl_delay = 0", "obey_crawl_delay=0"),
         ('on_html = "maybe"', "on_html='maybe'"),
         ("product_token = 1", "product_token=1"),
-        ('exempt_hosts = "example.org"', "exempt_hosts='example.org'.*list"),
+        ('exempt_hosts = "example.org"', "exempt_hosts='example.org'.*collection"),
         ("exempt_hosts = [1]", r"exempt_hosts=\[1\]"),
         ("overrides = 3", "overrides.*table"),
         ('overrides = {"slow.example" = 3}', "slow.example.*table"),
@@ -105,6 +105,8 @@ def test_every_field_of_a_policy_may_stand_in_a_file() -> None:
 def test_settings_are_checked_as_install_does() -> None:
     with pytest.raises(ValueError, match="cannot be sent"):
         Settings("a\nb").check()
+    with pytest.raises(ValueError, match=r"hosts=\(\)"):
+        Settings(hosts=()).check()
     with pytest.raises(ValueError, match="product_token"):
         Settings("OtherBot/1.0 (+https://example.org)", POLICY).check()
 

@@ -13,6 +13,7 @@ from polite_transport.url import (
     ascii_host,
     handshake_url,
     matches_host,
+    presentable,
     target,
 )
 
@@ -247,3 +248,28 @@ def test_names_in_a_policy(pattern: str, url: str, matches: bool) -> None:
     where = target(url)
     assert where is not None
     assert matches_host(pattern, where.host, where.origin) is matches
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("ftp://user:secret@example.org/x#f", "ftp://example.org/x"),
+        ("http://user:se@cret@a,b/x@y", "http://a,b/x@y"),
+        ("http://user:sec/ret@example.org/x", "http://example.org/x"),
+        ("http://user:sec#ret@example.org/x", "http://example.org/x"),
+        ("http://user:sec:r?et@example.org/x", "http://example.org/x"),
+        ("ftp:\\\\user:secret@example.org", "ftp:\\\\example.org"),
+        ("//user:secret@example.org/", "//example.org/"),
+        ("redis://:secret@example.org:6379/0", "redis://example.org:6379/0"),
+        ("http://example.org:8000/x@y", "http://example.org:8000/x@y"),
+        ("http://example.org:99999/x@y", "http://example.org:99999/x@y"),
+        ("http://[::g]/x@y:z", "http://[::g]/x@y:z"),
+        ("file:///home/a@b#c", "file:///home/a@b"),
+        ("file:///C:/a@b", "file:///C:/a@b"),
+        ("mailto:a@example.org", "mailto:a@example.org"),
+        ("data:text/plain,a://b:c@d", "data:text/plain,a://b:c@d"),
+        ("", ""),
+    ],
+)
+def test_what_is_shown_of_a_url_that_is_not_taken_apart(url: str, shown: str) -> None:
+    assert presentable(url) == shown

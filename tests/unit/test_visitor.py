@@ -1,6 +1,7 @@
 """Who we are to a site, and which requests are checked at all."""
 
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from polite_transport import Decision, MemoryStore, Policy
 from polite_transport.decision import Reason
 from polite_transport.flow import Call
 from polite_transport.url import InvalidURL
-from polite_transport.visitor import Visitor, _identify, visitor, way
+from polite_transport.visitor import Visitor, _identify, unreadable, visitor, way
 
 from .clockwork import PAGE, UA
 
@@ -65,6 +66,16 @@ def test_one_that_can() -> None:
         ("python-httpx/0.28", "names a library"),
         ("Python/3.12 aiohttp/3.12", "names a library"),
         ("curl/8.0", "names a library"),
+        ("Python-urllib/3.12", "names a library"),
+        ("python-urllib3/2.5.0", "names a library"),
+        ("Java/17.0.1", "names a library"),
+        ("Wget/1.21", "names a library"),
+        ("Scrapy/2.13 (+https://scrapy.org)", "names a library"),
+        ("JavaneseBot/1.0 (+https://example.org/bot)", None),
+        ("CurlewBot/2 (bird@example.org)", None),
+        ("python-gazette-archiver/1.0 (+https://example.org)", None),
+        ("ScrapyardBot (www.example.org)", None),
+        ("curl/8.0 (compatible; MyBot/1.0; +https://example.org)", None),
         ("MyBot/1.0", "names no contact"),
         ("", "names no contact"),
         ("MyBot/1.0 (+https://example.org)", None),
@@ -89,7 +100,6 @@ def test_what_a_site_owner_would_miss_is_said_once(
         ({"policy": Policy(exempt_hosts=["example.org"])}, PAGE, Reason.EXEMPT),
         ({"exempt_hosts": ["example.org:80"]}, PAGE, Reason.EXEMPT),
         ({"hosts": [".example.com"]}, PAGE, Reason.EXEMPT),
-        ({"hosts": []}, PAGE, Reason.EXEMPT),
         ({"hosts": [".example.org"], "exempt_hosts": ["example.org"]}, PAGE, Reason.EXEMPT),
     ],
 )
@@ -103,8 +113,64 @@ def test_what_is_not_checked(options: dict[str, Any], url: str, reason: Reason) 
 
 def test_hosts_are_named_as_in_a_policy() -> None:
     assert call(visitor(None, None, None, hosts=["Example.ORG."])).target.host == "example.org"
-    with pytest.raises(ValueError, match="collection"):
-        visitor(None, None, None, hosts="example.org")
+    for option in ("hosts", "exempt_hosts"):
+        with pytest.raises(ValueError, match=rf"^{option}: 'a b' is no name of a host"):
+            make(**{option: ["example.org", "a b"]})
+
+
+def make(**options: Any) -> Visitor:
+    given = {"ua": None, "policy": None, "store": None}
+    return visitor(**{**given, **options})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "wanted"),
+    [
+        ("ua", b"MyBot/1.0", "text, such as"),
+        ("ua", 5, "text, such as"),
+        ("ua", False, "text, such as"),
+        ("policy", {"min_delay": 1}, "a Policy"),
+        ("policy", {}, "a Policy"),
+        ("policy", Policy, "a Policy"),
+        ("store", "sqlite:///x", r"SQLiteStore\(path\).*POLITE_STORE"),
+        ("store", "", "SQLiteStore"),
+        ("store", MemoryStore, "SQLiteStore"),
+        ("store", {}, "SQLiteStore"),
+        ("hosts", "example.org", "a collection of"),
+        ("hosts", [], "leave it out where all hosts are meant"),
+        ("hosts", (), "leave it out"),
+        ("hosts", [5], "a collection of"),
+        ("hosts", 5, "a collection of"),
+        ("exempt_hosts", "localhost", "a collection of"),
+        ("exempt_hosts", b"localhost", "a collection of"),
+        ("exempt_hosts", [5], "a collection of"),
+        ("exempt_hosts", None, "a collection of"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_refused_at_once_by_name(
+    option: str, value: Any, wanted: str
+) -> None:
+    shown = re.escape(f"{option}={value!r}: it must be ")
+    with pytest.raises(ValueError, match=f"^{shown}.*{wanted}"):
+        make(**{option: value})
+
+
+def test_the_password_in_a_store_s_url_is_not_told() -> None:
+    with pytest.raises(ValueError, match="store='redis://host:6379/0'") as refused:
+        make(store="redis://bot:secret@host:6379/0?password=secret")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_store_of_someone_else_is_taken_by_its_verbs() -> None:
+    class Wrapped:
+        def __init__(self) -> None:
+            self.inner = MemoryStore()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+    own = Wrapped()
+    assert make(store=own).store is own
 
 
 def test_the_policy_in_force_is_that_of_the_host() -> None:
@@ -114,13 +180,31 @@ def test_the_policy_in_force_is_that_of_the_host() -> None:
     assert call(who, "http://example.com/").policy is who.policy
 
 
-def test_a_url_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(InvalidURL):
-        call(url="http://a:b/")
+@pytest.mark.parametrize("ua", [UA, UA.encode(), None])
+def test_a_url_that_cannot_be_read_is_refused(ua: str | bytes | None) -> None:
+    url = "http://user:secret@a:b/page#x"
+    with pytest.raises(InvalidURL) as unread:
+        call(url=url)
+    refused = unreadable(unread.value, "PUT", url, ua)
+    assert isinstance(refused, InvalidURL)
+    decision = refused.decision
+    assert (decision.url, decision.method, decision.allowed) == ("http://a:b/page", "PUT", False)
+    assert (decision.reason, decision.user_agent) == (Reason.INVALID_URL, UA if ua else "")
+    assert str(refused).startswith("http://a:b/page was not sent: no port from 0 to 65535 follows")
 
 
 def test_what_is_shown_holds_no_password() -> None:
     assert call(url="http://user:secret@example.org/page#x").target.url == PAGE
+    decision = visitor(None, None, None).call("GET", "ftp://user:secret@example.org/x#there", UA)
+    assert isinstance(decision, Decision)
+    assert decision.url == "ftp://example.org/x"
+    for password in ("sec/ret", "sec#ret", "sec?ret", "sec:ret/x"):
+        url = f"http://user:{password}@example.org/"
+        with pytest.raises(InvalidURL) as unread:
+            call(url=url)
+        refused = unreadable(unread.value, "GET", url, UA)
+        assert refused.decision.url == "http://example.org/"
+        assert "sec" not in repr(refused)
 
 
 def test_everyone_shares_the_process_store_unless_given_another() -> None:

@@ -24,11 +24,16 @@ class StoreUnavailable(errors.StoreUnavailable, httpx.RequestError):
     """``polite_transport.StoreUnavailable`` that ``except httpx.HTTPError`` sees."""
 
 
+class InvalidURL(errors.InvalidURL, httpx.RequestError, httpx.InvalidURL):
+    """``polite_transport.InvalidURL`` that ``except httpx.HTTPError`` sees."""
+
+
 _FLAVOURS: Flavours = {
     errors.DisallowedByRobots: DisallowedByRobots,
     errors.RobotsUnreachable: RobotsUnreachable,
     errors.WaitTooLong: WaitTooLong,
     errors.StoreUnavailable: StoreUnavailable,
+    errors.InvalidURL: InvalidURL,
 }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import httpx
 
 from polite_transport.clients.httpx.beneath import opens_connections
-from polite_transport.url import InvalidURL, target
+from polite_transport.url import InvalidURL, presentable, target
 
 # What reads in one way only. "#" stands in no request target: one server cuts there, another not.
 _PLAIN = re.compile(rb"[\x21\x22\x24-\x7e]+")
@@ -26,8 +26,8 @@ def asked_url(request: httpx.Request, send: Callable[..., object]) -> str:
     origin = f"{request.url.scheme}://{request.url.netloc.decode('ascii')}"
     if not opens_connections(send):
         raise InvalidURL(
-            f"only httpx's own transports are known to send the request target {line!r} in the "
-            "place of the URL: nothing was checked or sent"
+            f"only httpx's own transports are known to send the request target {_shown(line)} in "
+            "the place of the URL"
         )
     if isinstance(line, str):
         line = line.encode()
@@ -41,7 +41,12 @@ def asked_url(request: httpx.Request, send: Callable[..., object]) -> str:
         if there is not None and here is not None and there.origin == here.origin:
             return there.url
     raise InvalidURL(
-        f"the request target {line!r} is no page of {origin}: nothing was checked or sent. It is "
-        "to be a path, a URL of that host, or '*' with OPTIONS. For a proxy, give proxy= to the "
-        "client and the site's own URL to the request."
+        f"its request target {_shown(line)} is no page of {origin}; it is to be a path, a URL of "
+        "that host, or '*' with OPTIONS (for a proxy, give proxy= to the client and the site's own "
+        "URL to the request)"
     )
+
+
+def _shown(line: object) -> str:
+    text = line.decode("latin-1") if isinstance(line, bytes) else str(line)
+    return repr(presentable(text))

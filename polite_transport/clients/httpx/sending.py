@@ -38,7 +38,8 @@ from polite_transport.passage import (
     leave_async,
 )
 from polite_transport.stores.base import Store
-from polite_transport.visitor import Visitor
+from polite_transport.url import InvalidURL as UnreadableURL
+from polite_transport.visitor import Visitor, unreadable
 
 Send = Callable[[httpx.Request], httpx.Response]
 AsyncSend = Callable[[httpx.Request], Awaitable[httpx.Response]]
@@ -197,8 +198,13 @@ def _call(who: Visitor, send: Send | AsyncSend, request: httpx.Request) -> Call 
         if sent not in (None, HTTPX_UA):
             say_replaced(sent, ua)
         request.headers["User-Agent"] = sent = ua
-    url = asked_url(request, send) if "target" in request.extensions else str(request.url)
-    return who.call(request.method, url, sent)
+    url = str(request.url)
+    try:
+        if "target" in request.extensions:
+            url = asked_url(request, send)
+        return who.call(request.method, url, sent)
+    except UnreadableURL as error:
+        raise native(unreadable(error, request.method, url, sent)) from None
 
 
 def _probe(url: str | httpx.URL, user_agent: str | None) -> httpx.Request:

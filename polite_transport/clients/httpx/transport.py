@@ -81,9 +81,14 @@ class PoliteTransport(httpx.BaseTransport):
     options: of ``httpx.HTTPTransport``: verify, cert, trust_env, http1, http2, limits, proxy, uds,
         local_address, retries, socket_options. ``httpx.Client(transport=…)`` ignores its own.
 
+    Raises ValueError for an option of the wrong type, a ua that cannot be sent or does not hold the
+    policy's product token, and a POLITE_STORE in the environment that names no store.
+    Raises TypeError for a transport together with options, and for one that is of the other kind
+    (synchronous, asynchronous) or stands on another.
     Requests raise, beside what httpx raises, DisallowedByRobots, RobotsUnreachable, WaitTooLong,
-    StoreUnavailable; all are httpx.RequestError too. Each response carries its Decision in
-    ``response.extensions["polite"]``.
+    StoreUnavailable, InvalidURL; all are httpx.RequestError too. They raise ValueError for a
+    User-Agent of their own that does not hold the policy's product token. Each response carries its
+    Decision in ``response.extensions["polite"]``.
     """
 
     def __init__(
@@ -139,7 +144,10 @@ class PoliteTransport(httpx.BaseTransport):
 
 
 class AsyncPoliteTransport(httpx.AsyncBaseTransport):
-    """``PoliteTransport`` for ``httpx.AsyncClient``, on asyncio and trio; the same options."""
+    """``PoliteTransport`` for ``httpx.AsyncClient``, on asyncio and trio.
+
+    It takes the same options, and raises the same.
+    """
 
     def __init__(
         self,

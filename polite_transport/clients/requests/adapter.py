@@ -27,7 +27,8 @@ from polite_transport.flow import UNANSWERED, Call, answered
 from polite_transport.in_hand import IN_HAND, decided, is_in_hand, say_replaced, send_checked
 from polite_transport.policy import Policy
 from polite_transport.stores.base import Store
-from polite_transport.visitor import Visitor, visitor, way
+from polite_transport.url import InvalidURL as UnreadableURL
+from polite_transport.visitor import Visitor, unreadable, visitor, way
 
 
 class _Checking(BaseAdapter):
@@ -72,8 +73,8 @@ class PoliteSending(_Checking, HTTPAdapter):
     ) -> Response:
         """Check one request, send it, and put the Decision on its response as ``polite``.
 
-        Raises DisallowedByRobots, RobotsUnreachable, WaitTooLong, StoreUnavailable, each also a
-        requests.RequestException; and what requests itself raises.
+        Raises DisallowedByRobots, RobotsUnreachable, WaitTooLong, StoreUnavailable, InvalidURL,
+        each also a requests.RequestException; and what requests itself raises.
         """
         settings = {
             "stream": stream,
@@ -105,7 +106,7 @@ class PoliteAdapter(PoliteSending):
     store: where turns and robots.txt copies live; None = this process's own.
     adapter_options: of ``requests.adapters.HTTPAdapter``, such as max_retries.
 
-    Raises ValueError for a ua that cannot be sent, or does not hold the policy's product token.
+    Raises ValueError as ``PoliteSession`` does.
     """
 
     def __init__(
@@ -272,7 +273,11 @@ def _call(visitor: Visitor, request: PreparedRequest) -> Call | Decision:
         sent = headers["User-Agent"] = URLLIB3_UA
     elif sent == SKIP_HEADER:
         sent = None
-    return visitor.call(request.method or "GET", str(request.url), sent)
+    method, url = request.method or "GET", str(request.url)
+    try:
+        return visitor.call(method, url, sent)
+    except UnreadableURL as error:
+        raise native_for(request, unreadable(error, method, url, sent)) from None
 
 
 _REQUESTS_UA = requests.utils.default_user_agent()

@@ -25,11 +25,16 @@ class StoreUnavailable(errors.StoreUnavailable, requests.RequestException):
     """``polite_transport.StoreUnavailable`` that ``except requests.RequestException`` sees."""
 
 
+class InvalidURL(errors.InvalidURL, requests.exceptions.InvalidURL):
+    """``polite_transport.InvalidURL`` that ``except requests.RequestException`` sees."""
+
+
 _FLAVOURS: Flavours = {
     errors.DisallowedByRobots: DisallowedByRobots,
     errors.RobotsUnreachable: RobotsUnreachable,
     errors.WaitTooLong: WaitTooLong,
     errors.StoreUnavailable: StoreUnavailable,
+    errors.InvalidURL: InvalidURL,
 }
 
 

@@ -46,9 +46,12 @@ class PoliteSession(PoliteMounting):
     policy: how polite to be.
     store: where turns and robots.txt copies live; None = this process's own.
 
+    Raises ValueError for an option of the wrong type, a ua that cannot be sent or does not hold the
+    policy's product token, and a POLITE_STORE in the environment that names no store.
     Requests raise, beside what requests raises, DisallowedByRobots, RobotsUnreachable,
-    WaitTooLong, StoreUnavailable; all are requests.RequestException too. Each response carries its
-    Decision as ``response.polite``.
+    WaitTooLong, StoreUnavailable, InvalidURL; all are requests.RequestException too. They raise
+    ValueError for a User-Agent of their own that does not hold the policy's product token. Each
+    response carries its Decision as ``response.polite``.
     """
 
     def __init__(

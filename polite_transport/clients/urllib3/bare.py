@@ -21,8 +21,9 @@ from polite_transport.in_hand import IN_HAND, is_in_hand, send_checked
 from polite_transport.local_sockets import is_local_socket
 from polite_transport.robots.access import Reply
 from polite_transport.steps import Fetch
+from polite_transport.url import InvalidURL as UnreadableURL
 from polite_transport.url import is_absolute, target
-from polite_transport.visitor import Visitor
+from polite_transport.visitor import Visitor, unreadable
 
 _LAYER = object()
 
@@ -58,11 +59,17 @@ def check_at_pool(
     if is_local_socket(pool) or _refuses_by_itself(pool, url, *args, **kwargs):
         return send(method, url, body, headers, *args, **kwargs)
     absolute = sent_url(pool, url)
-    where = target(absolute)
+    try:
+        where = target(absolute)
+    except UnreadableURL:
+        where = None  # refused further down, where the User-Agent is known
     if where is not None and (is_fetch(where) or is_in_hand(method, where)):
         return paced_urlopen(layer, send, method, url, body, headers, *args, **kwargs)
     headers, sent = with_user_agent(who, pool.headers if headers is None else headers)
-    call = who.call(method, absolute, sent)
+    try:
+        call = who.call(method, absolute, sent)
+    except UnreadableURL as error:
+        raise native(unreadable(error, method, absolute, sent)) from None
     if isinstance(call, Decision):
         return with_decision(send(method, url, body, headers, *args, **kwargs), call)
     above = _unsent()

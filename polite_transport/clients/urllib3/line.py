@@ -10,7 +10,7 @@ from urllib3 import HTTPConnectionPool
 from urllib3.exceptions import LocationParseError
 
 from polite_transport.in_hand import IN_HAND
-from polite_transport.url import Target, is_absolute, target
+from polite_transport.url import InvalidURL, Target, is_absolute, presentable, target
 
 
 def sent_url(pool: HTTPConnectionPool, url: str) -> str:
@@ -24,7 +24,8 @@ def sent_url(pool: HTTPConnectionPool, url: str) -> str:
         return origin_of(pool) + url
     if is_absolute(url):
         return url
-    raise LocationParseError(f"{url!r}, neither a path nor an http(s) URL: nothing was sent")
+    shown = presentable(url)
+    raise LocationParseError(f"{shown!r}, neither a path nor an http(s) URL: nothing was sent")
 
 
 def is_under_way(pool: HTTPConnectionPool, method: str, url: str) -> bool:
@@ -52,10 +53,7 @@ def is_fetch(where: Target) -> bool:
 
 
 def origin_of(pool: HTTPConnectionPool) -> str:
-    """Return the origin of a pool, spelt as in a Target.
-
-    Raises InvalidURL.
-    """
+    """Return the origin of a pool, spelt as in a Target; as it is where it cannot be read."""
     return _origin(pool.scheme, pool.host, pool.port)
 
 
@@ -63,5 +61,8 @@ def origin_of(pool: HTTPConnectionPool) -> str:
 def _origin(scheme: str | None, host: str, port: int | None) -> str:
     place = f"[{host}]" if ":" in host else host
     url = f"{scheme}://{place}" + (f":{port}" if port else "")
-    where = target(url)
+    try:
+        where = target(url)
+    except InvalidURL:
+        return url
     return url if where is None else where.origin

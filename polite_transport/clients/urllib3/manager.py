@@ -19,7 +19,8 @@ from polite_transport.policy import Policy
 from polite_transport.robots.access import Reply
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Store
-from polite_transport.visitor import Visitor, visitor
+from polite_transport.url import InvalidURL as UnreadableURL
+from polite_transport.visitor import Visitor, unreadable, visitor
 
 
 class PoliteManaging(PoolManager):
@@ -32,12 +33,15 @@ class PoliteManaging(PoolManager):
     ) -> BaseHTTPResponse:
         """Check one hop, send it, and put the Decision on its response as ``polite``.
 
-        Raises DisallowedByRobots, RobotsUnreachable, WaitTooLong, StoreUnavailable, each also a
-        urllib3.exceptions.HTTPError; and what urllib3 itself raises.
+        Raises DisallowedByRobots, RobotsUnreachable, WaitTooLong, StoreUnavailable, InvalidURL,
+        each also a urllib3.exceptions.HTTPError; and what urllib3 itself raises.
         """
         headers, sent = with_user_agent(self.visitor, kw.get("headers", self.headers))
         kw["headers"] = headers
-        call = self.visitor.call(method, url, sent)
+        try:
+            call = self.visitor.call(method, url, sent)
+        except UnreadableURL as error:
+            raise native(unreadable(error, method, url, sent)) from None
         send = partial(super().urlopen, method, url, redirect=redirect, **kw)
         if isinstance(call, Decision):
             return with_decision(send(), call)
@@ -61,7 +65,10 @@ class PoliteManaging(PoolManager):
         Raises what urllib3 raises where robots.txt gets no answer; WaitTooLong.
         """
         _, sent = with_user_agent(self.visitor, self.headers)
-        call = self.visitor.call(method, url, sent)
+        try:
+            call = self.visitor.call(method, url, sent)
+        except UnreadableURL as error:
+            raise native(unreadable(error, method, url, sent)) from None
         if isinstance(call, Decision):
             return call
         call.via = way_of_manager(self)
@@ -81,6 +88,13 @@ class PolitePoolManager(PoliteManaging):
     policy: how polite to be.
     store: where turns and robots.txt copies live; None = this process's own.
     options: of ``urllib3.PoolManager``.
+
+    Raises ValueError for an option of the wrong type, a ua that cannot be sent or does not hold the
+    policy's product token, and a POLITE_STORE in the environment that names no store.
+    Requests raise, beside what urllib3 raises, DisallowedByRobots, RobotsUnreachable, WaitTooLong,
+    StoreUnavailable, InvalidURL; all are urllib3.exceptions.HTTPError too. They raise ValueError
+    for a User-Agent of their own that does not hold the policy's product token. Each response
+    carries its Decision as ``response.polite``.
     """
 
     def __init__(
@@ -101,6 +115,8 @@ class PoliteProxyManager(PoliteManaging, ProxyManager):
     """``PolitePoolManager`` through a proxy; robots.txt is read through it too.
 
     proxy_url, options: of ``urllib3.ProxyManager``.
+
+    Raises as ``PolitePoolManager`` does.
     """
 
     def __init__(

@@ -4,7 +4,8 @@
 the log that answer it.
 """
 
+from polite_transport.testing.survey.asked import Asked
 from polite_transport.testing.survey.judge import Row, Run, Verdict, judge
 from polite_transport.testing.survey.runs import Survey, hold
 
-__all__ = ["Row", "Run", "Survey", "Verdict", "hold", "judge"]
+__all__ = ["Asked", "Row", "Run", "Survey", "Verdict", "hold", "judge"]

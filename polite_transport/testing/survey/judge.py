@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from polite_transport.testing.survey import pages
+from polite_transport.testing.survey.asked import Asked
 from polite_transport.testing.values import Arrival
 
 
@@ -14,6 +15,7 @@ class Verdict(enum.Enum):
     KEPT = "kept"
     NOT_KEPT = "not kept"
     NOT_EXERCISED = "not exercised"
+    NOT_ASKED = "not asked"  # by the robots.txt of the run
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the crawler: which robots.txt the site had, and what arrived."""
+    """One run of the crawler: which robots.txt the site had, what it asks, and what arrived."""
 
     name: str
     robots: str
+    asked: Asked
     log: tuple[Arrival, ...]
     exit_code: int | None = None
     timed_out: bool = False
@@ -53,27 +56,21 @@ class Run:
         )
 
 
-def judge(for_all: Run, for_one: Run | None, unreachable: Run, delay: float) -> tuple[Row, ...]:
+def judge(for_all: Run, for_one: Run | None, unreachable: Run, pause: int) -> tuple[Row, ...]:
     """Return the table.
 
-    for_all: the run with a group for ``*``. for_one: with one for the crawler's own name; None
-        where no name was given. unreachable: with a robots.txt that answers 503.
-    delay: the Crawl-delay asked for, in seconds.
+    for_all: the run with a group for ``*``, or with a robots.txt of somebody's own. for_one: with a
+        group for the crawler's own name; None where no name was given. unreachable: with a
+        robots.txt that answers 503.
+    pause: the Retry-After of the busy page, in seconds.
     """
     return (
         _robots_first(for_all),
-        _disallow(for_all, "Disallow, in the group for *"),
+        _disallow(for_all, f"Disallow, in the {for_all.name}"),
         _own_group(for_one),
         _allow_and_wildcards(for_all),
-        _crawl_delay(for_all, delay),
-        _never(
-            for_all,
-            "redirect into a disallowed path",
-            pages.MOVED,
-            pages.MOVED_TO,
-            "followed it",
-            "stopped there",
-        ),
+        _crawl_delay(for_all),
+        _redirect(for_all),
         _never(
             for_all,
             "nofollow in the page's head",
@@ -98,7 +95,7 @@ def judge(for_all: Run, for_one: Run | None, unreachable: Run, delay: float) -> 
             "followed its links",
             "followed no link of it",
         ),
-        _retry_after(for_all, pages.busy_pause(delay)),
+        _retry_after(for_all, pause),
         _unreachable(unreachable),
     )
 
@@ -122,17 +119,35 @@ def _followed_links(run: Run) -> bool:
 
 
 def _disallow(run: Run, question: str) -> Row:
+    # What only the redirect or a pattern's $ tells from its neighbour is asked elsewhere.
+    elsewhere = {pages.MOVED_TO, *((pages.HIDDEN,) if _has_wildcard(run) else ())}
+    closed = [page for page in ("/", *pages.LINKED) if run.asked.forbids(page)]
+    left = [page for page in closed if page not in elsewhere]
+    if not left:
+        return Row(question, Verdict.NOT_ASKED, "no page that links lead to is disallowed")
     wrong = tuple(
         each
-        for each in run.at(pages.PRIVATE)
-        # What only the redirect or the Allow rule leads to is asked elsewhere.
-        if each.target != pages.MOVED_TO and not each.target.startswith(pages.OPENED)
+        for each in run.visits()
+        if run.asked.forbids(each.target) and each.target not in elsewhere
     )
     if wrong:
         return Row(question, Verdict.NOT_KEPT, f"went to {wrong[0].target}", wrong)
+    if left[0] == "/" and run.log:
+        return Row(question, Verdict.KEPT, "stayed out", run.log)
     if not _followed_links(run):
         return Row(question, Verdict.NOT_EXERCISED, "no link was followed", run.visits())
-    return Row(question, Verdict.KEPT, f"{pages.PRIVATE} was left alone")
+    return Row(question, Verdict.KEPT, f"{', '.join(left)}: left alone")
+
+
+def _has_allow(run: Run) -> bool:
+    """Whether a folder is allowed within one that is not."""
+    opened, beside = f"{pages.OPENED}index.html", f"{pages.PRIVATE}index.html"
+    return run.asked.forbids(beside) and not run.asked.forbids(opened)
+
+
+def _has_wildcard(run: Run) -> bool:
+    """Whether a page is forbidden, and another is not whose name only goes on further."""
+    return run.asked.forbids(pages.HIDDEN) and not run.asked.forbids(pages.NOT_HIDDEN)
 
 
 def _own_group(run: Run | None) -> Row:
@@ -147,19 +162,26 @@ def _own_group(run: Run | None) -> Row:
 
 def _allow_and_wildcards(run: Run) -> Row:
     question = "Allow and wildcards"
-    wrong = run.at(pages.HIDDEN)
+    wildcard = _has_wildcard(run)
+    wanted = [*([pages.OPENED] if _has_allow(run) else []), *([pages.NOT_HIDDEN] * wildcard)]
+    if not wanted:
+        return Row(question, Verdict.NOT_ASKED, "nothing is allowed beside what is disallowed")
+    wrong = run.at(pages.HIDDEN) if wildcard else ()
     if wrong:
-        return Row(question, Verdict.NOT_KEPT, "went where /*.secret$ forbids it", wrong)
-    missed = [path for path in (pages.OPENED, pages.NOT_HIDDEN) if not run.at(path)]
+        return Row(question, Verdict.NOT_KEPT, f"went to {pages.HIDDEN}", wrong)
     if not _followed_links(run):
         return Row(question, Verdict.NOT_EXERCISED, "no link was followed")
+    missed = [path for path in wanted if not run.at(path)]
     if missed:
         return Row(question, Verdict.NOT_KEPT, f"did not go to {missed[0]}, which is allowed")
-    right = run.at(pages.OPENED) + run.at(pages.NOT_HIDDEN)
+    right = tuple(each for path in wanted for each in run.at(path))
     return Row(question, Verdict.KEPT, "went where Allow and $ let it, and nowhere else", right)
 
 
-def _crawl_delay(run: Run, delay: float) -> Row:
+def _crawl_delay(run: Run) -> Row:
+    delay = run.asked.delay
+    if not delay:
+        return Row("Crawl-delay", Verdict.NOT_ASKED, "no delay is asked for")
     question = f"Crawl-delay: {delay:g}"
     pairs = [(later.time - earlier.time, earlier, later) for earlier, later in pairwise(run.log)]
     if not pairs:
@@ -169,6 +191,13 @@ def _crawl_delay(run: Run, delay: float) -> Row:
     verdict = Verdict.KEPT if smallest >= delay else Verdict.NOT_KEPT
     shown = f"smallest gap {smallest:.3f} s, mean {mean:.3f} s, {delay:g} s asked for"
     return Row(question, verdict, shown, (earlier, later))
+
+
+def _redirect(run: Run) -> Row:
+    question = "redirect into a disallowed path"
+    if not run.asked.forbids(pages.MOVED_TO):
+        return Row(question, Verdict.NOT_ASKED, f"{pages.MOVED_TO} is allowed")
+    return _never(run, question, pages.MOVED, pages.MOVED_TO, "followed it", "stopped there")
 
 
 def _never(run: Run, question: str, page: str, target: str, wrong: str, right: str) -> Row:
@@ -190,6 +219,8 @@ def _retry_after(run: Run, pause: int) -> Row:
     if not after:
         return Row(question, Verdict.NOT_EXERCISED, "no request came after it", busy)
     gap = after[0].time - busy[0].time
+    if gap >= pause and run.asked.delay >= pause:
+        return Row(question, Verdict.NOT_EXERCISED, "the Crawl-delay alone keeps it", busy)
     verdict = Verdict.KEPT if gap >= pause else Verdict.NOT_KEPT
     return Row(question, verdict, f"the next request came {gap:.3f} s later", (busy[0], after[0]))
 

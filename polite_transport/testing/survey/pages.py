@@ -3,6 +3,7 @@
 import math
 
 from polite_transport.testing.site import Site
+from polite_transport.testing.survey.asked import Asked
 from polite_transport.testing.values import Answer
 
 PRIVATE = "/testdir2/"
@@ -18,6 +19,19 @@ REL_ONLY = "/only-from-rel.html"
 HEADER = "/header.html"
 HEADER_ONLY = "/only-from-header.html"
 BUSY = "/busy.html"
+LINKED = (  # from the start page, in this order
+    "/page1.html",
+    f"{PRIVATE}index.html",
+    f"{OPENED}index.html",
+    HIDDEN,
+    NOT_HIDDEN,
+    MOVED,
+    META,
+    REL,
+    HEADER,
+    BUSY,
+    "/page2.html",
+)
 
 
 def robots_for_all(delay: float) -> str:
@@ -43,30 +57,29 @@ def robots_for_one(token: str, delay: float) -> str:
     )
 
 
+def asked_of_all(delay: float) -> Asked:
+    """Return what ``robots_for_all`` asks."""
+
+    def forbids(target: str) -> bool:
+        closed = target.startswith(PRIVATE) or target.endswith(".secret")
+        return closed and not target.startswith(OPENED)  # the longest pattern decides
+
+    return Asked(forbids, delay)
+
+
+def asked_of_one(delay: float) -> Asked:
+    """Return what ``robots_for_one`` asks of the one that it names."""
+    return Asked(lambda target: target.startswith(PRIVATE), delay)
+
+
 def busy_pause(delay: float) -> int:
     """Return the seconds that the busy page asks for: more than the Crawl-delay, to show."""
     return math.ceil(delay) + 2
 
 
-def fill(site: Site, delay: float) -> None:
-    """Put the survey's pages on a site. delay: the Crawl-delay asked for, in seconds."""
-    site.serve(
-        "/",
-        _page(
-            "Start",
-            "/page1.html",
-            f"{PRIVATE}index.html",
-            f"{OPENED}index.html",
-            HIDDEN,
-            NOT_HIDDEN,
-            MOVED,
-            META,
-            REL,
-            HEADER,
-            BUSY,
-            "/page2.html",
-        ),
-    )
+def fill(site: Site, pause: int) -> None:
+    """Put the survey's pages on a site. pause: what the busy page asks for, in seconds."""
+    site.serve("/", _page("Start", *LINKED))
     for path in (
         "/page1.html",
         "/page2.html",
@@ -87,7 +100,7 @@ def fill(site: Site, delay: float) -> None:
     site.serve(
         BUSY,
         [
-            Answer(status=503, headers={"Retry-After": str(busy_pause(delay))}, body=b"busy"),
+            Answer(status=503, headers={"Retry-After": str(pause)}, body=b"busy"),
             _page("No longer busy", "/"),
         ],
     )

@@ -14,6 +14,7 @@ _MARKS = {
     Verdict.KEPT: ("kept", "✓"),
     Verdict.NOT_KEPT: ("broken", "✗"),
     Verdict.NOT_EXERCISED: ("open", "·"),
+    Verdict.NOT_ASKED: ("open", "–"),
 }
 _STYLE = """
 :root { color-scheme: light dark; --good: #1a7f37; --bad: #c62828; --dim: #6b7280;
@@ -45,7 +46,7 @@ def html_report(survey: Survey, made: datetime | None = None) -> str:
     when = (made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC")
     broken = sum(row.verdict is Verdict.NOT_KEPT for row in survey.rows)
     kept = sum(row.verdict is Verdict.KEPT for row in survey.rows)
-    runs = "\n".join(_run(run, survey.delay) for run in survey.runs)
+    runs = "\n".join(_run(run) for run in survey.runs)
     rows = "\n".join(_row(row) for row in survey.rows)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -78,7 +79,7 @@ def _row(row: Row) -> str:
     )
 
 
-def _run(run: Run, delay: float) -> str:
+def _run(run: Run) -> str:
     ended = "stopped at the time limit" if run.timed_out else f"exit code {run.exit_code}"
     start = run.log[0].time if run.log else 0.0
     lines = "\n".join(
@@ -89,7 +90,7 @@ def _run(run: Run, delay: float) -> str:
     robots = f"<pre>{escape(run.robots)}</pre>" if run.robots else ""
     return f"""<h2>Run: {escape(run.name)} <span class="dim">({ended})</span></h2>
 {robots}
-{_timeline(run, delay)}
+{_timeline(run)}
 <details><summary>The site's log, {len(run.log)} requests</summary>
 <div class="scroll"><table class="log"><thead><tr><th>s</th><th>gap</th><th>request</th>
 <th>User-Agent</th></tr></thead><tbody>
@@ -102,10 +103,11 @@ def _gaps(run: Run) -> list[str]:
     return ["", *gaps] if run.log else []
 
 
-def _timeline(run: Run, delay: float) -> str:
+def _timeline(run: Run) -> str:
     """Draw the arrivals; behind each the time in which no other should have come."""
     if not run.log:
         return '<p class="dim">Nothing arrived.</p>'
+    delay = run.asked.delay
     start, end = run.log[0].time, run.log[-1].time + delay
     scale = 1_000 / max(end - start, 0.001)
     drawn: list[str] = []
@@ -119,8 +121,13 @@ def _timeline(run: Run, delay: float) -> str:
             f"<title>{escape(each.target)}</title></line>"
         )
         kind = "early" if after - each.time < delay else "tick"
+    legend = (
+        f" Green: the {delay:g} s asked for after each arrival; red: one that came too soon."
+        if delay
+        else ""
+    )
     return (
         '<svg viewBox="-6 8 1012 54" role="img" aria-label="arrivals on a time line">'
-        f'{"".join(drawn)}</svg><p class="dim">{end - start:.1f} s from left to right. '
-        f"Green: the {delay:g} s asked for after each arrival; red: one that came too soon.</p>"
+        f"{''.join(drawn)}</svg>"
+        f'<p class="dim">{end - start:.1f} s from left to right.{legend}</p>'
     )

@@ -5,11 +5,13 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from polite_transport.testing.site import Site
 from polite_transport.testing.survey import pages
+from polite_transport.testing.survey.asked import Asked, asked_by
 from polite_transport.testing.survey.judge import Row, Run, Verdict, judge
-from polite_transport.testing.values import Answer
+from polite_transport.testing.values import Answer, Arrival
 
 Say = Callable[[str, int, float], None]  # the run's name, arrivals so far, seconds so far
 
@@ -18,11 +20,10 @@ Say = Callable[[str, int, float], None]  # the run's name, arrivals so far, seco
 class Survey:
     """What a survey came to.
 
-    command: as it was given. delay: the Crawl-delay asked for, in seconds.
+    command: as it was given.
     """
 
     command: str
-    delay: float
     runs: tuple[Run, ...]
     rows: tuple[Row, ...]
 
@@ -46,54 +47,71 @@ def hold(
     command: the crawler and its arguments; ``{url}`` in them is the site's start page.
     token: its product token, for a run with a group for its own name.
     delay: the Crawl-delay to ask for, seconds.
-    robots: what to serve in the first run instead of the survey's own robots.txt.
+    robots: what to serve in the first run instead of the survey's own robots.txt, which is judged
+        by what polite_transport's own engine reads in it.
     limit: seconds that one run may take; what arrived until then counts.
     say: told how a run goes on, some times a second.
 
     Raises OSError where the command cannot be started.
     """
-    for_all = _run(
-        "group for *", robots or pages.robots_for_all(delay), None, command, delay, limit, say
-    )
+    watch = _Watch(command, pages.busy_pause(delay), limit, say)
+    if robots is None:
+        asked = pages.asked_of_all(delay)
+        for_all = watch.run("group for *", pages.robots_for_all(delay), lambda _: asked)
+    else:
+        for_all = watch.run("robots.txt given", robots, partial(asked_by, robots, token))
     for_one = None
     if token is not None:
-        own = pages.robots_for_one(token, delay)
-        for_one = _run(f"group for {token}", own, None, command, delay, limit, say)
+        of_one = pages.asked_of_one(delay)
+        served = pages.robots_for_one(token, delay)
+        for_one = watch.run(f"group for {token}", served, lambda _: of_one)
     down = Answer(status=503, body=b"down", headers={"Content-Type": "text/plain"})
-    unreachable = _run("robots.txt answers 503", "", down, command, delay, limit, say)
+    unreachable = watch.run("robots.txt answers 503", down, lambda _: _NOTHING)
     runs = tuple(run for run in (for_all, for_one, unreachable) if run is not None)
-    return Survey(shlex.join(command), delay, runs, judge(for_all, for_one, unreachable, delay))
+    return Survey(shlex.join(command), runs, judge(for_all, for_one, unreachable, watch.pause))
 
 
-def _run(
-    name: str,
-    robots: str,
-    answer: Answer | None,
-    command: Sequence[str],
-    delay: float,
-    limit: float,
-    say: Say | None,
-) -> Run:
-    with Site(robots if answer is None else answer) as site:
-        pages.fill(site, delay)
-        arguments = [part.replace("{url}", site.url("/")) for part in command]
-        started = time.monotonic()
-        timed_out = False
-        with subprocess.Popen(  # noqa: S603 - the user's own command
-            arguments,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as crawler:
-            while True:
-                try:
-                    crawler.wait(0.25)
-                    break
-                except subprocess.TimeoutExpired:
-                    took = time.monotonic() - started
-                    if say is not None:
-                        say(name, len(site.log), took)
-                    if took > limit:
-                        timed_out = True
-                        crawler.kill()
-        return Run(name, robots, site.log, crawler.returncode, timed_out)
+_NOTHING = Asked(lambda _: True, 0.0)  # is allowed while robots.txt is unreachable
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """How every run is made. pause, limit, say: as for ``pages.fill`` and ``hold``."""
+
+    command: Sequence[str]
+    pause: int
+    limit: float
+    say: Say | None
+
+    def run(
+        self, name: str, robots: str | Answer, asked: Callable[[Sequence[Arrival]], Asked]
+    ) -> Run:
+        """Run the crawler once.
+
+        asked: what robots.txt asks of it, as far as the site's log is needed to know.
+        """
+        with Site(robots) as site:
+            pages.fill(site, self.pause)
+            arguments = [part.replace("{url}", site.url("/")) for part in self.command]
+            started = time.monotonic()
+            timed_out = False
+            with subprocess.Popen(  # noqa: S603 - the user's own command
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            ) as crawler:
+                while True:
+                    try:
+                        crawler.wait(0.25)
+                        break
+                    except subprocess.TimeoutExpired:
+                        took = time.monotonic() - started
+                        if self.say is not None:
+                            self.say(name, len(site.log), took)
+                        if took > self.limit:
+                            timed_out = True
+                            crawler.kill()
+            log = site.log
+        text = robots if isinstance(robots, str) else ""
+        return Run(name, text, asked(log), log, crawler.returncode, timed_out)

@@ -15,6 +15,7 @@ from urllib3.exceptions import HostChangedError, HTTPError, LocationParseError
 
 from polite_transport import (
     DisallowedByRobots,
+    InvalidURL,
     MemoryStore,
     Policy,
     PolitePoolManager,
@@ -375,11 +376,13 @@ def test_a_selector_set_by_hand(site: Start, store: MemoryStore) -> None:
             request.selector = selector
             response: Any = opened.enter_context(urllib.request.urlopen(request))
             assert response.polite.url == place.origin + (selector or "/")
-        for selector in ("private", "?private", "*", "ftp://far.example/private"):
+        for selector in ("private", "?private", "*", "ftp://u:secret@far.example/private"):
             request = urllib.request.Request(place.url("/page"))
             request.selector = selector
-            with pytest.raises(ValueError, match="nothing was sent"):
+            with pytest.raises(InvalidURL, match="was not sent") as unread:
                 urllib.request.urlopen(request)
+            assert isinstance(unread.value, URLError)
+            assert "secret" not in str(unread.value)
     # The absolute one is how a proxy is asked, and so its robots.txt is read like that.
     asked = ["/robots.txt", f"{place.origin}/robots.txt", "/other?u=http://x.example", "/"]
     assert place.targets() == asked

@@ -1,5 +1,6 @@
 """URLs as people and other people's pages write them: what is checked is what is sent."""
 
+import pickle
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from polite_transport import DisallowedByRobots
+from polite_transport import DisallowedByRobots, InvalidURL
+from polite_transport.decision import Reason
 from polite_transport.testing import Answer, Site
 
 from .faces import TLS, Visitor
@@ -133,7 +135,18 @@ def test_every_spelling_of_an_address_is_one_host(site: Start, visit: Visit) -> 
 
 
 @pytest.mark.parametrize(
-    "url", ["http://", "http://:80/", "http://[::1/", "http://127.0.0.1:99999/", "http://a b/", "/"]
+    "url",
+    [
+        *("http://", "http://:80/", "http://[::1/", "http://127.0.0.1:99999/", "http://a b/", "/"),
+        *(
+            "http://a,b/",
+            "http://a;b/",
+            "http://a'b/",
+            "http://a%20b/",
+            "http://a{b/",
+            "https://a,b",
+        ),
+    ],
 )
 def test_what_is_no_url_is_refused_by_whom_it_always_was(visit: Visit, url: str) -> None:
     client = visit()
@@ -141,7 +154,34 @@ def test_what_is_no_url_is_refused_by_whom_it_always_was(visit: Visit, url: str)
         BARE[client.name](url, 10)
     with pytest.raises(Exception) as polite:  # noqa: PT011
         client.get(url)
-    assert isinstance(polite.value, type(bare.value) | ValueError)
+    assert isinstance(polite.value, (type(bare.value), client.native))
+
+
+def test_a_url_that_cannot_be_read_is_the_client_s_own_refusal(visit: Visit) -> None:
+    client = visit()
+    for host in ("a,b", "a;b", "a'b", "user:secret@a,b"):
+        url = f"http://{host}/page#there"
+        for ask in (client.get, client.check):
+            with pytest.raises(InvalidURL) as refused:
+                ask(url)
+            assert isinstance(refused.value, client.native)
+            assert refused.value.decision.reason is Reason.INVALID_URL
+            assert not refused.value.decision.allowed
+            again = pickle.loads(pickle.dumps(refused.value))
+            told = str(again)
+            shown = f"http://{host.removeprefix('user:secret@')}/page".replace("'", "%27")
+            assert told.replace("'", "%27").startswith(f"{shown} was not sent: ")
+            assert told.endswith("Correct the URL, or skip it.")
+            assert "secret" not in told + repr(again) + repr(again.decision)
+
+
+def test_a_redirect_to_what_cannot_be_read_ends_there(site: Start, visit: Visit) -> None:
+    place = site("")
+    place.serve("/moved", Answer(status=302, headers={"Location": "http://a,b/"}))
+    client = visit()
+    with pytest.raises(client.native):
+        client.get(place.url("/moved"))
+    assert place.targets() == ["/robots.txt", "/moved"]
 
 
 @pytest.mark.parametrize("visit", ["requests", "httpx", "urllib3"], indirect=True)

@@ -50,6 +50,26 @@ def test_a_folder_that_does_not_exist_and_then_does(site: Sites, tmp_path: Path)
     get(store, place)
 
 
+def test_a_folder_is_no_file(site: Sites, tmp_path: Path) -> None:
+    assert_unavailable(SQLiteStore(tmp_path), site(ROBOTS), "it is a folder: name a file in it")
+
+
+def test_what_was_not_fetched_is_not_said_to_be_not_shared(
+    site: Sites, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = site(ROBOTS)
+    (tmp_path / "there").mkdir()
+    store = SQLiteStore(tmp_path / "there" / "store.sqlite")
+    get(store, place)
+    (tmp_path / "there").rename(tmp_path / "gone")
+    fresh = site(ROBOTS, addresses=("127.0.0.2",))
+    for _ in range(2):
+        assert_unavailable(store, fresh, "folder has to exist")
+    assert "not shared" not in caplog.text
+    (tmp_path / "gone").rename(tmp_path / "there")
+    get(store, fresh)
+
+
 def test_a_file_that_is_no_database(site: Sites, tmp_path: Path) -> None:
     place = site(ROBOTS)
     path = tmp_path / "notes.txt"
