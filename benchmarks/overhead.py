@@ -32,9 +32,9 @@ from polite_transport.clients.requests.response import with_decision
 from polite_transport.decision import Decision, decide
 from polite_transport.drive import run, run_async
 from polite_transport.flow import Attempt, Call, check, enter, leave
-from polite_transport.in_hand import Hand
 from polite_transport.robots import parse_robots
 from polite_transport.robots.access import Reply
+from polite_transport.sending.hand import Hand
 from polite_transport.url import target
 from polite_transport.visitor import Visitor
 

@@ -252,3 +252,9 @@ def _identify(user_agent: str, named: str | None) -> str:
             user_agent,
         )
     return token
+
+
+@lru_cache(maxsize=256)
+def say_replaced(script_sets: str, ua: str) -> None:
+    """Log once that a User-Agent which the script sets is replaced by ``ua=``."""
+    log.warning("the script sets the User-Agent %r; %r is sent instead (ua=)", script_sets, ua)

@@ -25,20 +25,14 @@ from polite_transport.flow import (
     NoAnswer,
     answered,
 )
-from polite_transport.in_hand import (
-    Flavours,
-    Hand,
-    flavoured,
-    handed_down_async,
-    native_error,
-    say_replaced,
-)
-from polite_transport.passage import check_async, enter_async, leave_async
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
+from polite_transport.sending.hand import Hand, handed_down_async
+from polite_transport.sending.native import Flavours, flavoured, native_error
+from polite_transport.sending.passage import check_async, enter_async, leave_async
 from polite_transport.steps import Fetch
 from polite_transport.url import InvalidURL as UnreadableURL
-from polite_transport.visitor import Visitor, unreadable, verifies, way
+from polite_transport.visitor import Visitor, say_replaced, unreadable, verifies, way
 
 Handler = Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
 

@@ -42,10 +42,10 @@ from polite_transport.flow import (
     NoAnswer,
     heed,
 )
-from polite_transport.in_hand import Flavours, flavoured
-from polite_transport.passage import check_async, enter_async, leave_async
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
+from polite_transport.sending.native import Flavours, flavoured
+from polite_transport.sending.passage import check_async, enter_async, leave_async
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Seat
 from polite_transport.url import InvalidURL as UnreadableURL

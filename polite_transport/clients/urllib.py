@@ -14,26 +14,20 @@ from urllib.error import URLError
 from urllib.request import Request
 
 from polite_transport import errors
-from polite_transport.body_end import leave_at_end
 from polite_transport.decision import Decision
 from polite_transport.errors import PoliteError
-from polite_transport.fetching import Fetching
 from polite_transport.flow import NOT_CONNECTED, UNANSWERED, Call, NoAnswer, answered
-from polite_transport.in_hand import (
-    IN_HAND,
-    Flavours,
-    flavoured,
-    is_in_hand,
-    native_error,
-    say_replaced,
-    send_checked,
-)
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
+from polite_transport.sending.body_end import leave_at_end
+from polite_transport.sending.checked import send_checked
+from polite_transport.sending.fetching import Fetching
+from polite_transport.sending.hand import IN_HAND, is_in_hand
+from polite_transport.sending.native import Flavours, flavoured, native_error
 from polite_transport.steps import Fetch
 from polite_transport.url import DEFAULT_PORTS, is_absolute, presentable
 from polite_transport.url import InvalidURL as UnreadableURL
-from polite_transport.visitor import Visitor, unreadable, verifies, way
+from polite_transport.visitor import Visitor, say_replaced, unreadable, verifies, way
 
 _LIBRARY_UA = "Python-urllib/"
 _CHUNK = 65_536

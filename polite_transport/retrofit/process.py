@@ -10,9 +10,9 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
-from polite_transport.local_sockets import is_local_socket
 from polite_transport.policy import Policy
 from polite_transport.retrofit.imports import no_longer, when_imported
+from polite_transport.sending.local_sockets import is_local_socket
 from polite_transport.stores.base import Store
 from polite_transport.visitor import Visitor, visitor
 

@@ -58,8 +58,8 @@ class Reply:
     def unusable(self) -> str | None:
         """Why its body cannot be used, for people, or None.
 
-        What lies outside a part that was not asked for could say anything. A 407 comes from no site,
-        so that it says nothing of one (RFC 9110 section 15.5.8).
+        What lies outside a part that was not asked for could say anything. And a 407 comes from no
+        site, so that it says nothing of one (RFC 9110 section 15.5.8).
         """
         if self.broken is None and self.status in _PARTS:
             return "it is a part of a file, which was not asked for"

@@ -13,7 +13,7 @@ import urllib3
 from scrapy.exceptions import IgnoreRequest
 
 from polite_transport import InvalidURL, PoliteError, errors
-from polite_transport.in_hand import flavoured
+from polite_transport.sending.native import flavoured
 
 from .test_errors import ERRORS
 

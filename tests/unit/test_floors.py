@@ -15,21 +15,14 @@ PACKAGE = Path(__file__).parents[2] / "polite_transport"
 
 # A part is a file or a folder directly in the package. Parts of one floor do not know each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    (
-        "url",
-        "pacing",
-        "assumption",
-        "options",
-    ),  # values; when we may send; what a test takes for granted
+    # Values and their checks; when we may send; what a test takes for granted.
+    ("url", "options", "pacing", "assumption"),
     ("policy", "robots"),  # what the program wants; what the site asks
     ("decision", "stores", "page"),  # both together; where state lives; a page's own rules
     ("errors", "steps"),  # why not; the effects that the logic asks for
     ("flow",),  # the politeness logic
     ("drive", "visitor"),  # the only home of sleep; who we are to a site
-    ("passage",),  # check, enter and leave as clients call them
-    ("in_hand",),  # how a request is handed from layer to layer
-    # One fetch of a robots.txt, bounded in time; the end of a body; what goes to no host.
-    ("fetching", "body_end", "local_sockets"),
+    ("sending",),  # what every client does around one request
     ("clients",),  # how HTTP clients plug in
     ("retrofit", "testing"),
     ("cli",),

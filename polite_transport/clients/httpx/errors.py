@@ -5,7 +5,7 @@ import httpx
 from polite_transport import errors
 from polite_transport.errors import PoliteError
 from polite_transport.flow import NOT_CONNECTED, NOT_SENT, UNANSWERED, Attempt, NoAnswer
-from polite_transport.in_hand import Flavours, flavoured, native_error
+from polite_transport.sending.native import Flavours, flavoured, native_error
 
 
 class DisallowedByRobots(errors.DisallowedByRobots, httpx.RequestError):

@@ -7,7 +7,7 @@ import httpx
 
 from polite_transport.decision import Decision
 from polite_transport.flow import Attempt, Call
-from polite_transport.passage import leave, leave_async
+from polite_transport.sending.passage import leave, leave_async
 from polite_transport.stores.base import Store
 
 

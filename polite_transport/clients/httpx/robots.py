@@ -9,11 +9,11 @@ import anyio
 import httpx
 
 from polite_transport.clients.httpx.response import async_stream, sync_stream
-from polite_transport.fetching import Fetching
 from polite_transport.flow import Call
-from polite_transport.in_hand import Hand
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
+from polite_transport.sending.fetching import Fetching
+from polite_transport.sending.hand import Hand
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Store
 

@@ -22,14 +22,9 @@ from polite_transport.clients.httpx.robots import get_robots, get_robots_async
 from polite_transport.decision import Decision
 from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
 from polite_transport.flow import UNANSWERED, Call, NoAnswer, answered
-from polite_transport.in_hand import (
-    Hand,
-    decided,
-    handed_down,
-    handed_down_async,
-    say_replaced,
-)
-from polite_transport.passage import (
+from polite_transport.sending.checked import decided
+from polite_transport.sending.hand import Hand, handed_down, handed_down_async
+from polite_transport.sending.passage import (
     check,
     check_async,
     enter,
@@ -39,7 +34,7 @@ from polite_transport.passage import (
 )
 from polite_transport.stores.base import Store
 from polite_transport.url import InvalidURL as UnreadableURL
-from polite_transport.visitor import Visitor, unreadable
+from polite_transport.visitor import Visitor, say_replaced, unreadable
 
 Send = Callable[[httpx.Request], httpx.Response]
 AsyncSend = Callable[[httpx.Request], Awaitable[httpx.Response]]

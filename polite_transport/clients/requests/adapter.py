@@ -16,7 +16,6 @@ from requests.utils import select_proxy
 from urllib3 import ProxyManager
 from urllib3.util import SKIP_HEADER
 
-from polite_transport.body_end import leave_at_end
 from polite_transport.clients.requests.errors import native_for
 from polite_transport.clients.requests.response import with_decision
 from polite_transport.clients.requests.robots import get_robots, has_content
@@ -24,11 +23,13 @@ from polite_transport.clients.urllib3.exchange import URLLIB3_UA
 from polite_transport.clients.urllib3.manager import make_manager_polite
 from polite_transport.decision import Decision
 from polite_transport.flow import UNANSWERED, Call, answered
-from polite_transport.in_hand import IN_HAND, decided, is_in_hand, say_replaced, send_checked
 from polite_transport.policy import Policy
+from polite_transport.sending.body_end import leave_at_end
+from polite_transport.sending.checked import decided, send_checked
+from polite_transport.sending.hand import IN_HAND, is_in_hand
 from polite_transport.stores.base import Store
 from polite_transport.url import InvalidURL as UnreadableURL
-from polite_transport.visitor import Visitor, unreadable, visitor, way
+from polite_transport.visitor import Visitor, say_replaced, unreadable, visitor, way
 
 
 class _Checking(BaseAdapter):

@@ -6,7 +6,7 @@ from requests.models import PreparedRequest
 from polite_transport import errors
 from polite_transport.errors import PoliteError
 from polite_transport.flow import NoAnswer
-from polite_transport.in_hand import Flavours, flavoured, native_error
+from polite_transport.sending.native import Flavours, flavoured, native_error
 
 
 class DisallowedByRobots(errors.DisallowedByRobots, requests.RequestException):

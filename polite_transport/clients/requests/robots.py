@@ -10,9 +10,9 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import SKIP_HEADER
 
 from polite_transport.clients.urllib3.robots import capped, read_reply
-from polite_transport.fetching import Fetching
 from polite_transport.flow import Call
 from polite_transport.robots.access import Reply
+from polite_transport.sending.fetching import Fetching
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Store
 

@@ -17,9 +17,10 @@ from polite_transport.clients.urllib3.robots import get_robots
 from polite_transport.clients.urllib3.ways import way_of_pool
 from polite_transport.decision import Decision
 from polite_transport.flow import Call
-from polite_transport.in_hand import IN_HAND, is_in_hand, send_checked
-from polite_transport.local_sockets import is_local_socket
 from polite_transport.robots.access import Reply
+from polite_transport.sending.checked import send_checked
+from polite_transport.sending.hand import IN_HAND, is_in_hand
+from polite_transport.sending.local_sockets import is_local_socket
 from polite_transport.steps import Fetch
 from polite_transport.url import InvalidURL as UnreadableURL
 from polite_transport.url import is_absolute, target

@@ -7,8 +7,7 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import SKIP_HEADER
 
 from polite_transport.decision import Decision
-from polite_transport.in_hand import say_replaced
-from polite_transport.visitor import Visitor
+from polite_transport.visitor import Visitor, say_replaced
 
 # What urllib3 sends where none is set.
 URLLIB3_UA = f"python-urllib3/{urllib3.__version__}"  # type: ignore[attr-defined]

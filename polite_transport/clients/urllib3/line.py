@@ -9,7 +9,7 @@ from functools import lru_cache
 from urllib3 import HTTPConnectionPool
 from urllib3.exceptions import LocationParseError
 
-from polite_transport.in_hand import IN_HAND
+from polite_transport.sending.hand import IN_HAND
 from polite_transport.url import InvalidURL, Target, is_absolute, presentable, target
 
 

@@ -14,9 +14,10 @@ from polite_transport.clients.urllib3.robots import get_robots
 from polite_transport.clients.urllib3.ways import way_of_manager
 from polite_transport.decision import Decision
 from polite_transport.flow import Call
-from polite_transport.in_hand import decided, is_in_hand, send_checked
 from polite_transport.policy import Policy
 from polite_transport.robots.access import Reply
+from polite_transport.sending.checked import decided, send_checked
+from polite_transport.sending.hand import is_in_hand
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Store
 from polite_transport.url import InvalidURL as UnreadableURL

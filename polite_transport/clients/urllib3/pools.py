@@ -12,11 +12,11 @@ from urllib3 import HTTPConnectionPool, PoolManager, Retry
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 from urllib3.response import BaseHTTPResponse
 
-from polite_transport.body_end import leave_at_end
 from polite_transport.clients.urllib3.line import is_under_way
-from polite_transport.fetching import Fetching
 from polite_transport.flow import NOT_CONNECTED, UNANSWERED, answered
-from polite_transport.in_hand import IN_HAND
+from polite_transport.sending.body_end import leave_at_end
+from polite_transport.sending.fetching import Fetching
+from polite_transport.sending.hand import IN_HAND
 
 # Nothing of such an attempt can still be on its way to the site.
 _NO_CONNECTION = (NewConnectionError, ConnectTimeoutError)

@@ -6,10 +6,10 @@ from typing import Any
 import urllib3
 from urllib3.util import SKIP_HEADER
 
-from polite_transport.fetching import Fetching
 from polite_transport.flow import Call
 from polite_transport.robots.access import Reply
 from polite_transport.robots.body import Body, BrokenBody
+from polite_transport.sending.fetching import Fetching
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Store
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from polite_transport.flow import Attempt
-from polite_transport.in_hand import Hand
+from polite_transport.sending.hand import Hand
 
 
 def leave_at_end(raw: Any, hand: Hand, attempt: Attempt) -> None:

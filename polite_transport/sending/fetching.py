@@ -19,7 +19,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from polite_transport.in_hand import Hand
+from polite_transport.sending.hand import Hand
 from polite_transport.stores.base import Store
 from polite_transport.url import Target
 

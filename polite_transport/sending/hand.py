@@ -5,26 +5,16 @@ inner send. The wire layer (urllib3's pools) finds it there. Any further layer o
 same request passes it on: one check, one turn.
 """
 
-import copy
-import logging
-from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import lru_cache
-from traceback import walk_tb
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
-from polite_transport.decision import Decision
 from polite_transport.drive import Get
-from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
-from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer
-from polite_transport.passage import check, enter, leave, leave_async
+from polite_transport.flow import UNANSWERED, Attempt, Call
+from polite_transport.sending.native import note
+from polite_transport.sending.passage import enter, leave, leave_async
 from polite_transport.stores.base import Store
 from polite_transport.url import Target
-
-log = logging.getLogger("polite_transport")
-
-R = TypeVar("R")
 
 
 class Hand:
@@ -93,7 +83,7 @@ class Hand:
         IN_HAND.reset(self._token)
         if self.call is None and isinstance(error, Exception):
             # No client says "no answer" like this: a mock that was told of no robots.txt.
-            _note(error, f"polite_transport met this while it asked for {self.target.url}")
+            note(error, f"polite_transport met this while it asked for {self.target.url}")
 
     def is_paced_by(self, layer: object) -> bool:
         """Whether this layer takes the request's turns: the first one that asks."""
@@ -152,22 +142,6 @@ class Hand:
         return True
 
 
-_MOCKS = {"responses", "requests_mock", "respx", "pytest_httpx", "aioresponses", "vcr"}
-_ASSUME = (
-    "HTTP is mocked here: let the mock answer /robots.txt (a 404 allows everything), or use "
-    "polite_transport.testing.assume_allowed()"
-)
-
-
-def _note(error: BaseException, note: str) -> None:
-    """Say what an exception is about, once, and what to do about it where it comes of a mock."""
-    if note not in getattr(error, "__notes__", ()):
-        error.add_note(note)
-        frames = (frame for frame, _ in walk_tb(error.__traceback__))
-        if any(frame.f_globals.get("__name__", "").partition(".")[0] in _MOCKS for frame in frames):
-            error.add_note(_ASSUME)
-
-
 IN_HAND: ContextVar[Hand | None] = ContextVar("polite_transport_in_hand", default=None)
 
 
@@ -200,80 +174,3 @@ async def handed_down_async(method: str, target: Target, request: object) -> Han
 def is_in_hand(method: str, target: Target, request: object = None) -> bool:
     """Whether a layer of ours above has this very request in hand, so that it is only passed on."""
     return handed_down(method, target, request) is not None
-
-
-Native = Callable[[PoliteError | NoAnswer], Exception]
-
-
-def send_checked(
-    call: Call,
-    store: Store,
-    get: Get,
-    send: Callable[[], R],
-    native: Native,
-    request: object = None,
-) -> R:
-    """Check a request and send it, blocking: what every blocking client layer does.
-
-    send: the client's own send, beneath which the wire layer takes the turns.
-    native: turns a refusal into the client's own exception.
-    request: as for ``Hand``.
-    """
-    try:
-        check(call, store, get)
-        with Hand(call.target, call.method, store, call, get, request=request):
-            return send()
-    except (PoliteError, NoAnswer) as error:
-        refusal = native(error)
-    raise refusal  # out here, where its own causes stay as they are
-
-
-def decided(call: Call, store: Store, get: Get, native: Native) -> Decision:
-    """Return what ``check`` decides about a request that is not sent, blocking."""
-    try:
-        check(call, store, get)
-    except (DisallowedByRobots, RobotsUnreachable) as no:
-        return no.decision
-    except (PoliteError, NoAnswer) as error:
-        refusal = native(error)
-    else:
-        return call.decision
-    raise refusal
-
-
-@lru_cache(maxsize=256)
-def say_replaced(script_sets: str, ua: str) -> None:
-    """Log once that a User-Agent which the script sets is replaced by ``ua=``."""
-    log.warning("the script sets the User-Agent %r; %r is sent instead (ua=)", script_sets, ua)
-
-
-Flavours = Mapping[type[PoliteError], type[PoliteError]]
-
-
-def flavoured(error: PoliteError, flavours: Flavours) -> PoliteError:
-    """Return a refusal as the client's own subclass, so that its native handlers see it."""
-    # A layer beneath may have given it the flavour of another client.
-    own = next((flavour for kind, flavour in flavours.items() if isinstance(error, kind)), None)
-    if own is None or isinstance(error, own):
-        return error
-    translated = own(*error.made_of())
-    for note in getattr(error, "__notes__", ()):
-        translated.add_note(note)
-    return translated
-
-
-def native_error(
-    no_answer: NoAnswer, native: type[Exception], fallback: type[Exception]
-) -> Exception:
-    """Return what the client raises where robots.txt got no answer: its own exception, with a note.
-
-    native: the client's base error. fallback: what stands for another client's exception, where
-        that client's fetch was the one that failed.
-    """
-    error = no_answer.error
-    if not isinstance(error, native):
-        error = fallback(str(error) or type(error).__name__)
-    elif no_answer.shared:
-        error = copy.copy(error)  # one exception raised in two threads would mix their tracebacks
-    _note(error, no_answer.note)
-    return error
