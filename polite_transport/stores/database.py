@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Concatenate, NoReturn, ParamSpec, TypeVar
 
 from polite_transport.stores.base import StoreFault
+from polite_transport.stores.tables import SCHEMA
 
 VERSION = 1  # of the schema, in PRAGMA user_version
 APPLICATION_ID = 0x706F6C74  # "polt"; says whose file it is
@@ -25,19 +26,6 @@ _NAP = 2  # milliseconds
 # Each turn writes a page or two, and only checkpoints wait for the disk: together, half the time.
 _PAGE = 1024  # bytes
 _CHECKPOINT_PAGES = 4096
-
-SCHEMA = """
-CREATE TABLE turn (
-    host TEXT PRIMARY KEY, last REAL, delay REAL, floor REAL, strikes INTEGER, holder TEXT,
-    is_sending INTEGER, until REAL, pass_until REAL, passing TEXT, queue TEXT, needed_until REAL
-) WITHOUT ROWID;
-CREATE TABLE copy (
-    key TEXT PRIMARY KEY, head BLOB, body BLOB, digest BLOB, expires_at REAL, kept_at REAL,
-    holder TEXT NOT NULL DEFAULT '', until REAL NOT NULL DEFAULT 0,
-    waiting TEXT NOT NULL DEFAULT '', failure TEXT, failed_at REAL
-);
-CREATE TABLE clock (boot TEXT, epoch REAL);
-"""
 
 P = ParamSpec("P")
 T = TypeVar("T")

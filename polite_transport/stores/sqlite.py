@@ -28,27 +28,22 @@ from polite_transport.stores.outage import OnError
 from polite_transport.stores.peers import Peers
 from polite_transport.stores.records import HostRecord
 from polite_transport.stores.shared import SharedStore
+from polite_transport.stores.tables import (
+    claim_copy,
+    discard_copy,
+    prune_copies,
+    prune_turns,
+    publish_copy,
+    read_turn,
+    renew_claim,
+    write_turn,
+)
 from polite_transport.stores.temporary import remove_at_exit
 
 # A wake-up is a datagram, which another network namespace does not get; only there is it polled.
 _UNREACHABLE_POLL = 0.25
 _PRUNED_EVERY = 100  # verbs,
 _PRUNED_AT_ONCE = 200  # and hosts looked at: two for each verb
-_LONGEST_STALE = 30 * 86_400.0  # an older copy speaks for no site (``Copy.speaks_for_outage``)
-
-_COLUMNS = (
-    "host, last, delay, floor, strikes, holder, is_sending, until, pass_until, passing, queue, "
-    "needed_until"
-)
-_READ = (
-    "SELECT last, delay, floor, strikes, holder, is_sending, until, pass_until, passing, queue "
-    "FROM turn WHERE host=?"
-)
-_WRITE = f"INSERT OR REPLACE INTO turn ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
-_PRUNE = """
-DELETE FROM turn WHERE host IN
-(SELECT host FROM turn WHERE host > ? ORDER BY host LIMIT ?) AND needed_until < ?
-"""
 
 
 class SQLiteStore(SharedStore):
@@ -173,11 +168,11 @@ class SQLiteLedger:
     def _acquire(
         self, db: sqlite3.Connection, now: float, host: str, token: str, not_before: float
     ) -> tuple[Turn, str, tuple[str, ...]]:
-        record = _read(db, host)
+        record = read_turn(db, host)
         if record.holder not in ("", token):
             self._end_ended(record, now)
         turn, woken = record.acquire(token, not_before, self._lease, now, self._database.epoch)
-        _write(db, host, record)
+        write_turn(db, host, record)
         if next(self._verbs) % _PRUNED_EVERY == 0:
             self._prune(db, now)
         return turn, woken, (record.holder, *record.queue)
@@ -192,11 +187,11 @@ class SQLiteLedger:
     def _release(
         self, db: sqlite3.Connection, now: float, host: str, token: str, leave: Leave
     ) -> tuple[float, str]:
-        record = _read(db, host)
+        record = read_turn(db, host)
         if record.queue:
             self._end_ended(record, now)
         answer = record.release(token, leave, now, self._database.epoch)
-        _write(db, host, record)
+        write_turn(db, host, record)
         return answer
 
     def _end_ended(self, record: HostRecord, now: float) -> None:
@@ -225,23 +220,17 @@ class SQLiteLedger:
         claims: Sequence[tuple[str, str]],
     ) -> None:
         for host, token in turns:
-            record = _read(db, host)
+            record = read_turn(db, host)
             record.renew(token, self._lease, now)
-            _write(db, host, record)
+            write_turn(db, host, record)
         for key, token in claims:
-            db.execute(
-                "UPDATE copy SET until=? WHERE key=? AND holder=?", (now + self._lease, key, token)
-            )
+            renew_claim(db, key, token, now + self._lease)
 
     def _prune(self, db: sqlite3.Connection, now: float) -> None:
         """Forget the next few hosts that nobody has to wait for any more."""
-        look = "SELECT max(host) FROM (SELECT host FROM turn WHERE host > ? ORDER BY host LIMIT ?)"
-        (last,) = db.execute(look, (self._pruned_to, _PRUNED_AT_ONCE)).fetchone()
-        db.execute(_PRUNE, (self._pruned_to, _PRUNED_AT_ONCE, now))
-        self._pruned_to = last or ""
-        if last is None:
-            oldest = time.time() - _LONGEST_STALE
-            db.execute("DELETE FROM copy WHERE expires_at < ? AND until < ?", (oldest, now))
+        self._pruned_to = prune_turns(db, now, self._pruned_to, _PRUNED_AT_ONCE)
+        if not self._pruned_to:
+            prune_copies(db, now)
 
     # --- copies -----------------------------------------------------------------------------
 
@@ -249,115 +238,24 @@ class SQLiteLedger:
         self, key: str, token: str, waited: float, wall: float
     ) -> Kept | Granted | Elsewhere | Failed:
         """See ``Ledger.claim``."""
-        answer, holder = self._database.change(self._claim, key, token, waited, wall)
+        answer, holder = self._database.change(
+            claim_copy, key, token, waited, wall, self._lease, self._has_ended
+        )
         if isinstance(answer, Elsewhere) and not can_reach(holder, token):
             return Elsewhere(min(answer.ask_again, _UNREACHABLE_POLL))
         return answer
 
-    def _claim(
-        self, db: sqlite3.Connection, now: float, key: str, token: str, waited: float, wall: float
-    ) -> tuple[Kept | Granted | Elsewhere | Failed, str]:
-        row = db.execute(
-            "SELECT head, body, digest, expires_at, kept_at, holder, until, waiting, failure, "
-            "failed_at FROM copy WHERE key=?",
-            (key,),
-        ).fetchone()
-        if row is None:
-            db.execute(
-                "INSERT INTO copy (key, holder, until) VALUES (?,?,?)",
-                (key, token, now + self._lease),
-            )
-            return Granted(None), token
-        head, body, digest, expires_at, kept_at, holder, until, waiting, failure, failed_at = row
-        packed = None if head is None else Packed(head, body, digest, expires_at)
-        if packed is not None and (expires_at > wall or kept_at > now - waited):
-            return Kept(packed), ""
-        if failure is not None and failed_at > now - waited:
-            return Failed(failure), ""
-        if holder not in ("", token) and until > now and not self._has_ended(holder):
-            if token not in waiting.split():
-                db.execute(
-                    "UPDATE copy SET waiting=? WHERE key=?", (f"{waiting} {token}".strip(), key)
-                )
-            return Elsewhere(until - now), holder
-        db.execute("UPDATE copy SET holder=?, until=? WHERE key=?", (token, now + self._lease, key))
-        return Granted(packed), token
-
     def publish(self, key: str, token: str, outcome: Packed | str | None) -> None:
         """See ``Ledger.publish``."""
-        self._wake(self._database.change(_publish, key, token, outcome))
+        self._wake(self._database.change(publish_copy, key, token, outcome))
 
     def discard(self, key: str) -> None:
         """See ``Ledger.discard``."""
-        self._database.change(_discard, key)
-
-
-def _read(db: sqlite3.Connection, host: str) -> HostRecord:
-    row = db.execute(_READ, (host,)).fetchone()
-    if row is None:
-        return HostRecord()
-    last, delay, floor, strikes, holder, is_sending, until, pass_until, passing, queue = row
-    return HostRecord(
-        last,
-        delay,
-        floor,
-        strikes,
-        holder,
-        is_sending != 0,
-        until,
-        pass_until,
-        passing,
-        queue.split() if queue else [],
-    )
-
-
-def _write(db: sqlite3.Connection, host: str, record: HostRecord) -> None:
-    values = (
-        host,
-        record.last,
-        record.delay,
-        record.floor,
-        record.strikes,
-        record.holder,
-        record.is_sending,
-        record.until,
-        record.pass_until,
-        record.passing,
-        " ".join(record.queue),
-        record.needed_until,
-    )
-    db.execute(_WRITE, values)
+        self._database.change(discard_copy, key)
 
 
 def _let_pass(db: sqlite3.Connection, now: float, host: str, channel: str) -> float:
-    record = _read(db, host)
+    record = read_turn(db, host)
     seconds = record.let_pass(channel, now)
-    _write(db, host, record)
+    write_turn(db, host, record)
     return seconds
-
-
-def _publish(
-    db: sqlite3.Connection, now: float, key: str, token: str, outcome: Packed | str | None
-) -> list[str]:
-    row = db.execute("SELECT holder, waiting FROM copy WHERE key=?", (key,)).fetchone()
-    if row is None:
-        db.execute("INSERT INTO copy (key) VALUES (?)", (key,))
-        row = "", ""
-    if isinstance(outcome, Packed):  # a fact, even from one whose claim had ended
-        db.execute(
-            "UPDATE copy SET head=?, body=?, digest=?, expires_at=?, kept_at=? WHERE key=?",
-            (*outcome, now, key),
-        )
-    holder, waiting = row
-    if holder != token:
-        others = [each for each in waiting.split() if each != token]
-        db.execute("UPDATE copy SET waiting=? WHERE key=?", (" ".join(others), key))
-        return []
-    if isinstance(outcome, str):
-        db.execute("UPDATE copy SET failure=?, failed_at=? WHERE key=?", (outcome, now, key))
-    db.execute("UPDATE copy SET holder='', until=0, waiting='' WHERE key=?", (key,))
-    return list(waiting.split())
-
-
-def _discard(db: sqlite3.Connection, now: float, key: str) -> None:  # noqa: ARG001
-    db.execute("UPDATE copy SET head=NULL, body=NULL, digest=NULL WHERE key=?", (key,))
