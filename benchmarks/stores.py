@@ -3,7 +3,8 @@
 1. Verbs alone: acquire and release pairs per second and how long an acquire takes, for each store.
 2. The promise: 8 processes of 4 threads send to a site that logs arrivals, each through each store,
    and through limiter libraries on the same job. Counted are gaps in the site's log that are
-   shorter than the delay, and how evenly the threads were served (Jain's index).
+   shorter than the delay, and how evenly the threads were served (Jain's index). One process of as
+   many threads over a MemoryStore shows what of it is the machine's and the site's own.
 3. With --long: processes killed and stopped in mid-run, and Redis restarted.
 
 redis-server is started where it is in PATH. A library that is not installed is left out.
@@ -32,10 +33,11 @@ import time
 from collections import defaultdict
 from functools import partial
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from polite_transport import Policy, RedisStore, SQLiteStore
+from polite_transport import MemoryStore, Policy, RedisStore, SQLiteStore
 from polite_transport.decision import Decision, Reason
 from polite_transport.drive import run
 from polite_transport.flow.call import Attempt
@@ -50,6 +52,7 @@ PROCESSES, THREADS = 8, 4
 SLOWEST_ANSWER = 0.020  # seconds; each page takes between 0 and this
 JOBS = ((1, 0.05), (10, 0.2), (1000, 0.5))  # hosts, delay in seconds
 OURS = ("SQLiteStore", "RedisStore")
+ALONE = "MemoryStore"  # of one process, to compare
 PEERS = ("pyrate-limiter SQLite", "pyrate-limiter Redis", "limits Redis", "throttled-py Redis")
 SAMPLES = 2_000  # latencies that each process reports
 
@@ -59,7 +62,9 @@ Turn: TypeAlias = "Callable[[str, float, Callable[[], None]], None]"
 # --- one process of a crew ------------------------------------------------------------------
 
 
-def shared_store(name: str, place: dict[str, str], lease: float) -> Any:
+def store_of(name: str, place: dict[str, str], lease: float) -> Any:
+    if name == ALONE:
+        return MemoryStore()
     if name == "SQLiteStore":
         return SQLiteStore(place["file"], lease=lease)
     return RedisStore(place["redis"], namespace=place["namespace"], lease=lease)
@@ -147,8 +152,8 @@ def throttled(place: dict[str, str]) -> Turn:
 
 
 def turn_of(name: str, place: dict[str, str], lease: float) -> Turn:
-    if name in OURS:
-        return ours(shared_store(name, place, lease))
+    if name in (*OURS, ALONE):
+        return ours(store_of(name, place, lease))
     if name.startswith("pyrate"):
         return pyrate(name.rpartition(" ")[2], place)
     return limits(place) if name.startswith("limits") else throttled(place)
@@ -158,8 +163,9 @@ def work(orders: dict[str, Any]) -> None:
     """Be one process: wait for the word on stdin, work, report on stdout."""
     send_in_turn = turn_of(orders["name"], orders["place"], orders["lease"])
     hosts, delay, seed = orders["hosts"], orders["delay"], orders["seed"]
-    served = [0] * THREADS
+    served = [0] * orders["threads"]
     latencies: list[float] = []
+    answered: list[tuple[str, float]] = []
     print("ready", flush=True)
     sys.stdin.readline()
     ends = time.monotonic() + orders["seconds"]
@@ -170,6 +176,7 @@ def work(orders: dict[str, Any]) -> None:
     def send(connection: http.client.HTTPConnection, host: str, answer: float) -> None:
         connection.request("GET", f"/slow?headers={answer:.4f}&size=1&host={host}")
         response = connection.getresponse()
+        answered.append((host, time.monotonic()))
         response.read()
 
     def thread(number: int) -> None:
@@ -193,7 +200,8 @@ def work(orders: dict[str, Any]) -> None:
         latencies.extend(mine)
 
     threads = [
-        threading.Thread(target=thread, args=(each,), daemon=True) for each in range(THREADS)
+        threading.Thread(target=thread, args=(each,), daemon=True)
+        for each in range(orders["threads"])
     ]
     for each in threads:
         each.start()
@@ -201,7 +209,7 @@ def work(orders: dict[str, Any]) -> None:
         each.join(timeout=max(ends - time.monotonic(), 0) + 30)
     latencies.sort()
     kept = latencies[:: max(1, len(latencies) // SAMPLES)] + latencies[-1:]
-    print(json.dumps({"served": served, "latencies": kept}), flush=True)
+    print(json.dumps({"served": served, "latencies": kept, "answered": answered}), flush=True)
 
 
 # --- the crew -------------------------------------------------------------------------------
@@ -209,6 +217,8 @@ def work(orders: dict[str, Any]) -> None:
 
 def crew(**orders: Any) -> list[subprocess.Popen[str]]:
     """Start the processes, and let them go at once."""
+    processes = 1 if orders["name"] == ALONE else PROCESSES
+    orders["threads"] = PROCESSES * THREADS // processes
     started = [
         subprocess.Popen(
             [
@@ -221,7 +231,7 @@ def crew(**orders: Any) -> list[subprocess.Popen[str]]:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for seed in range(PROCESSES)
+        for seed in range(processes)
     ]
     for each in started:
         assert each.stdout is not None
@@ -253,16 +263,28 @@ def verbs(name: str, hosts: int, place: dict[str, str], seconds: float) -> None:
     print(f"{name:<24}{hosts:>6}{pairs:>12,.0f}{tail}", flush=True)
 
 
-def gaps(site: Site, delay: float) -> tuple[list[float], list[float]]:
-    """Return all gaps of the log, host by host, and by how much each is above what was wanted."""
-    by_host: dict[str, list[tuple[float, float]]] = defaultdict(list)
+def gaps(
+    site: Site, delay: float, told: Sequence[dict[str, Any]]
+) -> tuple[list[float], list[float]]:
+    """Return all gaps of the log, host by host, and by how much each turn came late.
+
+    Late is what lies between the headers of a response, in the process that got them, and the next
+    arrival in the site's log, beyond the delay.
+    """
+    arrived: dict[str, list[float]] = defaultdict(list)
     for arrival in site.log:
-        query = dict(pair.split("=") for pair in arrival.target.partition("?")[2].split("&"))
-        by_host[query["host"]].append((arrival.time, float(query["headers"])))
-    pairs = [pair for log in by_host.values() for pair in itertools.pairwise(log)]
+        arrived[arrival.target.rpartition("&host=")[2]].append(arrival.time)
+    answered: dict[str, list[float]] = defaultdict(list)
+    for host, when in sorted((each for one in told for each in one["answered"]), key=itemgetter(1)):
+        answered[host].append(when)
+    pairs = [pair for log in arrived.values() for pair in itertools.pairwise(log)]
     return (
-        [later - earlier for (earlier, _), (later, _) in pairs],
-        [later - earlier - answer - delay for (earlier, answer), (later, _) in pairs],
+        [later - earlier for earlier, later in pairs],
+        [
+            later - headers - delay
+            for host, log in arrived.items()
+            for headers, later in zip(answered[host], log[1:], strict=False)
+        ],
     )
 
 
@@ -275,7 +297,7 @@ def promise(
         for act in trouble.values():
             act(running)
         told = reports(running)
-        found, above = gaps(site, delay)
+        found, above = gaps(site, delay, told)
     short = [gap for gap in found if gap < delay]
     served = [count for each in told for count in each["served"]]
     label = name + (f", {', '.join(trouble)}" if trouble else "")
@@ -374,7 +396,7 @@ def measure(names: Sequence[str], seconds: float, redis: Redis | None, folder: s
     title = f"{'the promise, ms':<40}{'hosts':>6}{'delay':>7}{'gaps':>7}"
     table(title, ("short", 8), ("by up to", 10), ("above", 10), ("Jain", 8), ("longest", 10))
     for name in names:
-        for hosts, delay in JOBS if name in own else JOBS[:1]:
+        for hosts, delay in JOBS[:1] if name in PEERS else JOBS:
             promise(name, hosts, delay, next(place), seconds)
 
 
@@ -404,10 +426,10 @@ def main() -> None:
     redis = Redis(folder) if shutil.which("redis-server") and installed("redis") else None
     names = [
         name
-        for name in (*OURS, *PEERS)
+        for name in (*OURS, ALONE, *PEERS)
         if name.startswith(options.only)
         and (redis or "Redis" not in name)
-        and (name in OURS or installed(name.split()[0]))
+        and (name not in PEERS or installed(name.split()[0]))
     ]
     versions = [f"{each} {installed(each)}" for each in ("redis", *{p.split()[0] for p in PEERS})]
     print(
