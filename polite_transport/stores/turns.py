@@ -28,10 +28,19 @@ class Queue(deque[Seat]):
 
 @dataclass(slots=True)
 class Host(Record):
-    """A record with the seat whose turn it is, and a queue once someone has to wait."""
+    """A record with the seat whose turn it is, and a queue once someone has to wait.
+
+    passed: when a request that is bound to nothing last came or went. It is written without the
+        lock, perhaps late, so that it takes nothing away from what those that are bound have left.
+    """
 
     holder: Seat | None = None
     queue: Queue | None = None
+    passed: float = float("-inf")
+
+    def start(self, delay: float) -> float:
+        """Return the earliest start of a request that is bound to ``delay`` seconds itself."""
+        return max(self.last + max(self.delay, delay), self.passed + delay, self.floor)
 
 
 class Turns:
@@ -179,9 +188,9 @@ class Turns:
             return
         now = self._clock()
         news = push or overloaded or host.strikes
-        if not (seat.held or seat.queued or seat.delay or news or host.delay or host.holder):
-            if sent:  # the end of a request that was bound to nothing, among others like it
-                host.last = now
+        if not (seat.held or seat.queued or seat.delay or news):
+            if sent:
+                host.passed = now
             return
         with self._lock:
             self._push(host, seat, now, push, overloaded)
@@ -195,7 +204,7 @@ class Turns:
                 host.queue.backlog -= seat.delay
                 seat.queued = False
             elif sent:
-                # Bound to nothing; or its turn ended by the limit, and an answer came after all.
+                # It brings news; or its turn ended by the limit, and an answer came after all.
                 host.count(now, seat.delay, arrived=arrived)
         self._wake(woken)
 
@@ -215,7 +224,7 @@ class Turns:
     def last(self, name: str) -> float:
         """Return when the last request to a host had arrived, by the clock; -inf for none known."""
         host = self._hosts.get(name)
-        return float("-inf") if host is None else host.last
+        return float("-inf") if host is None else max(host.last, host.passed)
 
     def is_blocked_by(self, thread: int, seat: Seat) -> bool:
         """Whether the holder of the turn, or one before us in the queue, needs that thread."""
@@ -252,6 +261,5 @@ def _let_pass(host: Host, now: float) -> bool:
     """
     if host.holder is not None or host.last + host.delay > now or host.floor > now:
         return False
-    host.delay = 0.0
-    host.last = now
+    host.passed = now
     return True
