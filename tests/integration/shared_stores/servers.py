@@ -24,6 +24,22 @@ CRAWL = Path(__file__).with_name("crawl.py")
 START_SECONDS = 20.0
 
 
+# In a cluster the servers talk on the port that is so much higher, and it has to be one.
+CLUSTER_OFFSET = 10_000
+
+
+def _free_port() -> int:
+    while True:
+        with socket.socket() as probe, socket.socket() as bus:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+            try:
+                bus.bind(("127.0.0.1", port + CLUSTER_OFFSET))
+            except (OSError, OverflowError):
+                continue
+            return port
+
+
 class RedisServer:
     """redis-server from PATH on a free loopback port, without persistence unless told otherwise.
 
@@ -33,9 +49,7 @@ class RedisServer:
     def __init__(self, folder: Path, *options: str) -> None:
         self._folder = folder
         self._options = options
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = _free_port()
         self._running: subprocess.Popen[bytes] | None = None
 
     @property
