@@ -1,10 +1,8 @@
 """A folder that is there for one run of a program."""
 
-import atexit
-import os
 import shutil
-import sys
 from collections.abc import Callable
+from multiprocessing.util import Finalize
 
 
 def remove_at_exit(folder: str, close: Callable[[], object]) -> None:
@@ -12,15 +10,11 @@ def remove_at_exit(folder: str, close: Callable[[], object]) -> None:
 
     close: called before, so that none of its files is open here any more.
     """
-    atexit.register(_remove, folder, close, os.getpid())
+    # As multiprocessing does with its own temporary folder: below 0 is after the children, and a
+    # forked child does not do it.
+    Finalize(None, _remove, (folder, close), exitpriority=-1)
 
 
-def _remove(folder: str, close: Callable[[], object], maker: int) -> None:
-    if os.getpid() != maker:  # a forked child may come here too
-        return
-    process = sys.modules.get("multiprocessing.process")
-    for child in process.active_children() if process is not None else ():
-        if not child.daemon:
-            child.join()
+def _remove(folder: str, close: Callable[[], object]) -> None:
     close()
     shutil.rmtree(folder, ignore_errors=True)

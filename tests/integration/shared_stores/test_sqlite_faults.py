@@ -263,6 +263,7 @@ def take_turn(store, wait=0.0):
     store.release(seat, sent=True)
 
 if __name__ == "__main__":
+    manager = multiprocessing.Manager()  # a child that is not waited for, but stopped
     store = SQLiteStore()
     take_turn(store)
     context = multiprocessing.get_context("spawn")
