@@ -19,6 +19,15 @@ from polite_transport.stores.turns import Turns
 _MOST_PASSES = 10_000  # hosts; looked through for those that are over when there are more
 
 
+def is_for_all(seat: Seat, push: float, overloaded: bool | None) -> bool:
+    """Whether the end of a turn is something that the other processes have to know of.
+
+    An answer that ends a row of overloads is: while there is one, all seats take turns.
+    """
+    ends_row = overloaded is False and (seat.delay > 0.0 or seat.alone)
+    return bool(seat.token or push or overloaded or ends_row)
+
+
 class Front:
     """Queues and copies of one process, and its passes for hosts that ask for nothing.
 
@@ -63,7 +72,7 @@ class Front:
         overloaded: bool | None = None,
     ) -> None:
         """See ``Store.release``."""
-        if seat.token or push or overloaded:
+        if is_for_all(seat, push, overloaded):
             raise AskShared
         self.turns.release(seat, sent=sent, arrived=arrived)
 

@@ -28,7 +28,7 @@ from polite_transport.stores.base import (
     StoreFault,
     Turn,
 )
-from polite_transport.stores.front import Front
+from polite_transport.stores.front import Front, is_for_all
 from polite_transport.stores.ledger import (
     Elsewhere,
     Failed,
@@ -42,10 +42,6 @@ from polite_transport.stores.outage import OnError, Outage, Outages
 from polite_transport.stores.packing import NotACopy, pack, unpack
 
 log = logging.getLogger("polite_transport")
-
-_RECONNECT_PAUSE = 0.2  # seconds between attempts of the listener
-_MOST_OWED = 10_000
-_NO_HOST = "store.invalid"  # of a record that is written to see whether one can (RFC 2606)
 
 
 class SharedStore:
@@ -186,17 +182,14 @@ class SharedStore:
         if alone is not None:
             alone.leave(seat, sent=sent)
         try:
-            if seat.token or push or overloaded:
+            if is_for_all(seat, push, overloaded):
                 leave = Leave(sent, seat.delay, arrived, push, overloaded)
                 push = self._leave_ledger(seat, leave)
         finally:
-            # While the ledger is there, it counts overloads in a row: it has all of them.
+            if alone is None and overloaded:
+                overloaded = None  # the ledger counts them: it has those of all processes
             self.front.turns.release(
-                seat,
-                sent=sent,
-                arrived=arrived,
-                push=push,
-                overloaded=None if alone is None else overloaded,
+                seat, sent=sent, arrived=arrived, push=push, overloaded=overloaded
             )
 
     def _leave_ledger(self, seat: Seat, leave: Leave) -> float:

@@ -17,6 +17,7 @@ import pytest
 from polite_transport import MemoryStore, RedisStore, SQLiteStore
 from polite_transport.robots.access import Access, Copy, Reply
 from polite_transport.stores.base import (
+    AskShared,
     Busy,
     Claimed,
     CopyKey,
@@ -241,14 +242,23 @@ def test_a_push_counts_for_whoever_waits_already(handles: Handles) -> None:
     assert 0.3 < turn.pushed <= 0.5
 
 
-def test_back_off_grows_with_each_overload_and_ends_with_a_good_answer(handles: Handles) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_back_off_grows_with_each_overload_and_ends_with_a_good_answer(
+    handles: Handles, late: bool
+) -> None:
+    """late: as from a client that tells the status when the turn has been given back already."""
     here, there = handles
 
     def answer(store: Store, *, overloaded: bool) -> Turn:
         """Send one request; return where the next one of the other handle stands then."""
         mine, other = seat(alone=True), seat()
         take(store, mine)
-        store.release(mine, sent=True, overloaded=overloaded)
+        if late:
+            store.release(mine, sent=True)
+        try:
+            store.front.release(mine, sent=not late, overloaded=overloaded)
+        except AskShared:
+            store.release(mine, sent=not late, overloaded=overloaded)
         turn = there.acquire(other)
         there.release(other, sent=False)
         return turn

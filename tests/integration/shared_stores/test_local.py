@@ -290,7 +290,14 @@ def test_overloads_in_a_row_are_counted_meanwhile(tmp_path: Path) -> None:
     store = file_store(path)
     with locked(path):
         fetch(store, 0.0, overloaded=True)
-        assert 0.5 < store.acquire(Seat(HOST, 0.0, 60.0)).pushed <= 1.25
+        again = Seat(HOST, 0.0, 60.0)
+        assert 0.5 < store.acquire(again).pushed <= 1.25
+    wait_until_back(store)
+    while (turn := store.acquire(again)).wait:
+        time.sleep(turn.wait)
+    store.release(again, sent=True, overloaded=False)
+    assert store.acquire(Seat(HOST, 0.0, 60.0)) == NOW
+    assert store.passes(HOST)  # so that the row is over here too
     store.close()
 
 
