@@ -50,6 +50,8 @@ def enter_at_once(call: Call, store: Store) -> bool:
 
 def leave_at_once(call: Call, attempt: Attempt, store: Store) -> bool:
     """End an attempt whose answer asks nothing of its host; see ``leave``."""
+    if call.seat is None or call.seat.token:  # a ledger has to be told
+        return False
     if call.decision.delay or attempt.retry_after is not None:
         return False
     if attempt.status is None or attempt.status in OVERLOADED or not store.passes(call.target.host):

@@ -71,16 +71,21 @@ class Background:
             with self._lock:
                 if self._closing is None:
                     mailbox = self._ledger.open_mailbox()
-                    self._channel = mailbox.channel
                     closing = threading.Lock()
                     closing.acquire()
-                    self._closing = closing
-                    threading.Thread(
+                    thread = threading.Thread(
                         target=_listen,
                         args=(weakref.ref(self), mailbox, closing, self._lease / 3),
                         name="polite_transport store",
                         daemon=True,
-                    ).start()
+                    )
+                    try:
+                        thread.start()
+                    except RuntimeError as error:
+                        mailbox.close()
+                        raise StoreFault(f"no thread can be started to listen: {error}") from error
+                    self._channel = mailbox.channel
+                    self._closing = closing
         return self._channel
 
     @property

@@ -164,14 +164,19 @@ class Outages:
             outage = self._current
             if outage is None:
                 since = now - fault.spent
-                outage = self._current = Outage(self._turns, self._clock, self._processes, since)
+                outage = Outage(self._turns, self._clock, self._processes, since)
                 # No request has to wait for these attempts, which may take seconds each.
-                threading.Thread(
+                thread = threading.Thread(
                     target=_try_again,
                     args=(self, weakref.ref(store), outage),
                     name="polite_transport store outage",
                     daemon=True,
-                ).start()
+                )
+                try:
+                    thread.start()
+                except RuntimeError:  # none is to be had; without it there would be no way back
+                    return None
+                self._current = outage
             if self.alone is not None:
                 return self.alone
             if fault.passing and now - outage.since < fault.patience:

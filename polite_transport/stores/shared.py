@@ -43,6 +43,8 @@ from polite_transport.stores.packing import NotACopy, pack, unpack
 
 log = logging.getLogger("polite_transport")
 
+_ASKED = 3  # times, for a turn whose lease may be over by the time that it is known
+
 
 class SharedStore:
     """Turns and robots.txt copies that processes share.
@@ -105,14 +107,20 @@ class SharedStore:
             if seat.token:  # its turn in the process was over, so that the one in the ledger is too
                 self._leave_ledger(seat, Leave(sent=False, delay=seat.delay))
             return turn
-        while True:
+        took = 0.0
+        for _ in range(_ASKED):
             asked = self._clock()
             shared = self._ask_turn(seat, turn.wait)
             now = self._clock()
+            took = now - asked
             # Its turn in the process ends no earlier than this one.
             seat.until = now + shared.wait + shared.ask_again + seat.limit
-            if not shared.granted or shared.wait or now - asked < self._lease / 2:
+            if not shared.granted or shared.wait or took < self._lease / 2:
                 return shared
+        raise StoreFault(
+            f"its last answer took {took:.1f} s, and a turn that is not confirmed anew ends "
+            f"after {self._lease:g} s: find out what slows it down, or choose a longer lease"
+        )
 
     def _may_pass(self, host: str) -> bool:
         channel = self._background.channel()

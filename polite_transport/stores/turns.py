@@ -259,7 +259,13 @@ def _let_pass(host: Host, now: float) -> bool:
 
     It leaves its time behind for a later request that is bound.
     """
-    if host.holder is not None or host.last + host.delay > now or host.floor > now:
+    if not _is_free(host, now):
         return False
     host.passed = now
-    return True
+    # One that is bound takes the host first and reads that time then, and so one of the two sees
+    # the other, though there is no lock.
+    return _is_free(host, now)
+
+
+def _is_free(host: Host, now: float) -> bool:
+    return host.holder is None and host.last + host.delay <= now and host.floor <= now

@@ -145,3 +145,13 @@ def known_again(world: Clockwork) -> Call:
     world.run(check(call))
     world.run(enter(call))
     return call
+
+
+def test_a_ledger_is_told_though_the_turn_in_this_process_is_over() -> None:
+    world = Clockwork()
+    call = known(world)
+    assert enter_at_once(call, world.store)
+    assert call.seat is not None
+    call.seat.token = "its name in a ledger"
+    assert not leave_at_once(call, ANSWERED, world.store)
+    assert call.seat is not None

@@ -9,7 +9,7 @@ import pytest
 
 from polite_transport import MemoryStore
 from polite_transport.stores.base import NOW, Seat, Turn
-from polite_transport.stores.turns import Turns
+from polite_transport.stores.turns import Host, Turns
 
 HOST = "example.org"
 
@@ -579,3 +579,19 @@ def test_a_forked_child_has_turns_of_its_own_and_remembers_the_last_one() -> Non
         assert pipe.read() == "[(True, 5.0), (True, 9.0)]"
     os.waitpid(child, 0)
     assert not store.acquire(waiting).granted, "the parent goes on as before"
+
+
+def test_one_that_passes_while_another_takes_the_host_waits_for_it(turns: Turns) -> None:
+    """Without a lock the other may come at any moment: here between the look and the writing."""
+    bound, taken = seat(5.0), list[Turn]()
+
+    class Interrupted(Host):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "passed" and value > 0.0:
+                taken.append(turns.acquire(bound))
+            super().__setattr__(name, value)
+
+    turns.acquire(seat(0.0))
+    turns._hosts[HOST] = Interrupted()
+    assert not turns.passes(HOST)
+    assert taken == [NOW]

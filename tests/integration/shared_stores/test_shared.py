@@ -20,7 +20,8 @@ import httpx
 import pytest
 
 from polite_transport import AsyncPoliteTransport, PoliteSession, SQLiteStore
-from polite_transport.stores.base import Seat
+from polite_transport.stores.base import NOW, Seat, StoreFault, Turn
+from polite_transport.stores.sqlite import SQLiteLedger
 from polite_transport.testing import Site
 
 from .servers import RedisServer
@@ -219,3 +220,45 @@ def test_what_the_store_missed_while_it_was_away_is_told_when_it_is_back(
         time.sleep(0.05)
     store.close()
     other.close()
+
+
+def test_a_lease_shorter_than_an_answer_takes_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SQLiteStore(tmp_path / "store.sqlite", lease=0.2, assume_cold=True)
+    acquire = SQLiteLedger.acquire
+
+    def slowly(*asked: Any) -> Turn:
+        time.sleep(0.15)
+        return acquire(*asked)
+
+    monkeypatch.setattr(SQLiteLedger, "acquire", slowly)
+    seat = Seat("example.org", 1.0, 60.0)
+    with pytest.raises(StoreFault, match=r"took 0\.\d s.* after 0\.2 s: .* a longer lease"):
+        store.acquire(seat)
+    store.release(seat, sent=False)
+    monkeypatch.undo()
+    assert store.acquire(Seat("example.org", 1.0, 60.0)) == NOW
+    store.close()
+
+
+@pytest.mark.parametrize("on_error", ["raise", "local"])
+def test_without_a_thread_there_is_no_turn_and_later_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: Any
+) -> None:
+    store = SQLiteStore(
+        tmp_path / "store.sqlite", assume_cold=True, on_error=on_error, max_processes=2
+    )
+
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    seat = Seat("example.org", 1.0, 60.0)
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    for _ in range(2):
+        with pytest.raises(StoreFault, match="no thread can be started"):
+            store.acquire(seat)
+        store.release(seat, sent=False)
+    monkeypatch.undo()
+    assert store.acquire(seat) == NOW
+    store.close()
