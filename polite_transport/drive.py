@@ -114,13 +114,22 @@ async def run_async(flow: Flow[T], store: Store, get: AsyncGet | None = None) ->
                     try:
                         answer = step.perform(store.front)
                     except AskShared:
+                        _suspended.add(flow)
                         answer = await _in_thread(step, store)
                 else:
+                    _suspended.add(flow)
                     answer = await _act_async(step, get)
             except BaseException as error:  # noqa: BLE001 - the flow cleans up and raises it again
                 send, answer = flow.throw, error
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+    finally:
+        _suspended.discard(flow)
+
+
+# The flows of coroutines that may be suspended. The garbage collector closes a coroutine and all
+# that only it holds, in any order: of a flow that is held here too, the coroutine can make an end.
+_suspended: "set[Flow[Any]]" = set()
 
 
 async def _in_thread(step: StoreStep[T], store: Store) -> T:
@@ -138,12 +147,19 @@ async def _in_thread(step: StoreStep[T], store: Store) -> T:
     done = _store_threads().submit(step.perform, store)
     done.add_done_callback(partial(_tell, post, ended.set))
     cancelled: BaseException | None = None
+    is_closed = False
     while not ended.is_set():
         try:
             with anyio.CancelScope(shield=True):
-                await ended.wait()
-        except BaseException as error:  # noqa: BLE001 - asyncio's own cancel() goes through a shield
-            cancelled = error
+                try:
+                    await ended.wait()
+                except GeneratorExit:
+                    is_closed = True  # anyio makes an error of its own of it
+                    raise
+        except BaseException as error:
+            if is_closed:
+                raise
+            cancelled = error  # asyncio's own cancel() goes through a shield
     if cancelled is not None:
         raise cancelled
     return done.result()

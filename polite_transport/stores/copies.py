@@ -1,12 +1,13 @@
 """Copies of robots.txt within one process: one fetch for all who ask, bounded by bytes."""
 
-import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 from polite_transport.robots.access import Copy, Reply
 from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter, Waiter
+from polite_transport.stores.guard import Guard
 
 # A fetch waits for its turn (Policy.max_delay) and then takes Policy.robots_timeout a hop, twice.
 CLAIM_LIFE = 480.0
@@ -38,7 +39,7 @@ class Copies:
         self._wall = wall
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._lock = threading.Lock()
+        self._guard = Guard()
         self._copies: OrderedDict[CopyKey, Copy] = OrderedDict()
         self._claims: dict[CopyKey, Claim] = {}
 
@@ -62,7 +63,7 @@ class Copies:
             return (
                 waiter.outcome
             )  # fetched while we waited: it counts for us however short its life
-        with self._lock:
+        with self._guard:
             claim = self._claims.get(key)
             now = self._clock()
             if claim is None or now >= claim.until or claim.owner.is_gone:
@@ -80,6 +81,9 @@ class Copies:
 
     def publish(self, key: CopyKey, waiter: CopyWaiter, outcome: Copy | Reply | None) -> None:
         """See ``Store.publish``."""
+        if self._guard.is_ours:
+            self._guard.put_off(partial(self.publish, key, waiter, outcome))
+            return
         woken = self._end(key, waiter, outcome)
         gone = [each for each in woken if not each.wake_up()]
         while gone and outcome is None:  # the claim was given to one that is gone: on to the next
@@ -90,7 +94,7 @@ class Copies:
         self, key: CopyKey, waiter: CopyWaiter, outcome: Copy | Reply | None
     ) -> Collection[CopyWaiter]:
         """End a claim, or a wait for it; return who is to be woken outside the lock."""
-        with self._lock:
+        with self._guard:
             claim = self._claims.get(key)
             if claim is None or claim.owner is not waiter:
                 if claim is not None and waiter in claim.waiters:
@@ -121,14 +125,14 @@ class Copies:
 
     def is_blocked_by(self, thread: int, waiter: Waiter, key: CopyKey) -> bool:
         """Whether the fetch of a copy can only go on in that very thread."""
-        with self._lock:
+        with self._guard:
             claim = self._claims.get(key)
             # The owner itself may wait too, for another process.
             return claim is not None and claim.owner is not waiter and claim.owner.thread == thread
 
     def forget_claims(self) -> None:
         """Start anew in a forked child: fetches and lock are the parent's, copies are facts."""
-        self._lock = threading.Lock()
+        self._guard = Guard()
         self._claims = {}
 
 

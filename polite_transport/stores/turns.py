@@ -3,14 +3,15 @@
 No lock is held over a wait, and none is taken where a host's requests are bound to no delay.
 """
 
-import threading
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 from polite_transport.pacing.retry_after import backoff
 from polite_transport.pacing.turns import Record
 from polite_transport.stores.base import NOW, Seat, Turn
+from polite_transport.stores.guard import Guard
 
 
 class Queue(deque[Seat]):
@@ -51,7 +52,7 @@ class Turns:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self._guard = Guard()
         self._hosts: dict[str, Host] = {}
         self._ring: deque[str] = deque()  # every host once: whom to look at for forgetting
 
@@ -61,7 +62,7 @@ class Turns:
         now = self._clock()
         if host is not None and self._passes(host, seat, now):
             return NOW
-        with self._lock:
+        with self._guard:
             host = self._hosts.get(seat.host) or self._add(seat.host, now)
             woken = self._end_overdue(host, now)
             if self._passes(host, seat, now):
@@ -163,7 +164,7 @@ class Turns:
             gone = [seat for seat in woken if not seat.wake_up()]
             woken = ()
             for seat in gone:  # their event loops are closed: the one behind them is next
-                with self._lock:
+                with self._guard:
                     host = self._hosts[seat.host]
                     if host.holder is seat:
                         woken = self._hand_on(host, self._clock())
@@ -192,7 +193,13 @@ class Turns:
             if sent:
                 host.passed = now
             return
-        with self._lock:
+        if self._guard.is_ours:
+            again = partial(
+                self.release, seat, sent=sent, arrived=arrived, push=push, overloaded=overloaded
+            )
+            self._guard.put_off(again)
+            return
+        with self._guard:
             self._push(host, seat, now, push, overloaded)
             woken: Collection[Seat] = ()
             if host.holder is seat:
@@ -228,7 +235,7 @@ class Turns:
 
     def is_blocked_by(self, thread: int, seat: Seat) -> bool:
         """Whether the holder of the turn, or one before us in the queue, needs that thread."""
-        with self._lock:
+        with self._guard:
             host = self._hosts.get(seat.host)
             if host is None or host.holder is None or host.holder is seat:
                 return False
@@ -246,7 +253,7 @@ class Turns:
 
         What the hosts were last sent still counts, and those that are held count as sent now.
         """
-        self._lock = threading.Lock()
+        self._guard = Guard()
         now = self._clock()
         for host in self._hosts.values():
             if host.holder is not None:

@@ -1,9 +1,11 @@
 """The two drivers: waking, interruptions, waiting for oneself; in threads and on event loops."""
 
 import asyncio
+import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -15,7 +17,8 @@ from polite_transport import MemoryStore
 from polite_transport.drive import run, run_async
 from polite_transport.robots.access import Reply
 from polite_transport.steps import Acquire, Claim, Fetch, Flow, Now, Release, Sleep, Step, Wait
-from polite_transport.stores.base import Busy, CopyKey, CopyWaiter, Seat, StoreFault
+from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter, Seat, StoreFault
+from polite_transport.stores.guard import Guard
 from polite_transport.url import Target
 
 HOST = "example.org"
@@ -556,3 +559,109 @@ async def test_what_a_slow_store_raises_reaches_the_flow() -> None:
     store.acquire = fails
     with pytest.raises(StoreFault, match="gone"):
         await run_async(turn(Seat(HOST, 1.0, FOR_EVER)), store)
+
+
+# --- coroutines that the garbage collector closes -----------------------------------------------
+
+
+async def send(seat: Seat, store: MemoryStore) -> None:
+    """Take a turn, and give it back when the site's answer is there, or whatever comes."""
+    await run_async(turn(seat), store)
+    try:
+        await anyio.sleep(FOR_EVER)
+    finally:
+        await run_async(give_back(seat), store)
+
+
+def give_back(seat: Seat) -> Flow[None]:
+    yield from Release(seat, sent=False)
+
+
+class CollectedGuard(Guard):
+    """A lock whose holder the garbage collector interrupts, as it may wherever it gets memory."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        gc.collect()
+
+
+def leave_on_closed_loop(coroutine: Coroutine[Any, Any, None], reached: Callable[[], bool]) -> None:
+    """Close an event loop over a request that waits, as a script does that cancels nothing."""
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)  # it would be told that the task was pending
+
+    async def main() -> None:
+        task = asyncio.create_task(coroutine)
+        while not reached():  # noqa: ASYNC110 - no event is set there
+            await asyncio.sleep(0.001)
+        assert not task.done()
+
+    loop.run_until_complete(main())
+    loop.close()
+
+
+@pytest.mark.parametrize("where", ["before its turn", "on the wire"])
+def test_what_the_collector_closes_is_given_back_and_blocks_nobody(
+    store: MemoryStore, where: str
+) -> None:
+    if where == "before its turn":
+        first = Seat(HOST, FOR_EVER, FOR_EVER)
+        store.acquire(first)
+        store.release(first, sent=True)
+    seat = Seat(HOST, 1.0, FOR_EVER)
+    gc.collect()
+    gc.disable()
+    try:
+        leave_on_closed_loop(send(seat, store), lambda: seat.held)
+        assert seat.held
+        store._turns._guard = CollectedGuard()
+        # In a thread that can be given up.
+        other = threading.Thread(target=store.acquire, args=(Seat("other", 1.0, 1.0),), daemon=True)
+        other.start()
+        other.join(60)
+        assert not other.is_alive(), "a lock is waited for by its own holder"
+    finally:
+        gc.enable()
+    assert not seat.held
+
+
+def test_a_fetch_that_the_collector_closes_is_the_next_ones(store: MemoryStore) -> None:
+    fetcher = CopyWaiter()
+
+    async def fetch() -> None:
+        store.claim(KEY, fetcher)
+        try:
+            await anyio.sleep(FOR_EVER)
+        finally:
+            store.publish(KEY, fetcher, None)
+
+    gc.collect()
+    gc.disable()
+    try:
+        leave_on_closed_loop(fetch(), lambda: bool(store._copies._claims))
+        store._copies._guard = CollectedGuard()
+        other = KEY._replace(product_token="other")
+        claiming = threading.Thread(target=store.claim, args=(other, CopyWaiter()), daemon=True)
+        claiming.start()
+        claiming.join(60)
+        assert not claiming.is_alive(), "a lock is waited for by its own holder"
+    finally:
+        gc.enable()
+    assert store.claim(KEY, CopyWaiter()) == Claimed(None)
+
+
+def test_a_coroutine_that_is_closed_while_a_slow_store_is_asked_comes_to_its_end() -> None:
+    store = Slow()
+    store.gate.clear()
+    waiting = send(Seat(HOST, 1.0, FOR_EVER), store)
+    leave_on_closed_loop(waiting, store.entered.is_set)
+    store.gate.set()
+    closing = threading.Thread(target=suppressed, args=(waiting.close,), daemon=True)
+    closing.start()
+    closing.join(60)
+    assert not closing.is_alive(), "it goes round in circles"
+
+
+def suppressed(act: Callable[[], object]) -> None:
+    with suppress(RuntimeError):  # there is no event loop, which anyio minds
+        act()
