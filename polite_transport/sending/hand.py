@@ -113,10 +113,14 @@ class Hand:
 
         Its own object tells. A client beneath has one of its own for it, the first to come.
         """
-        if not self.is_open or target != self.target or method != self.method:
+        if not self.is_open or method != self.method:
             return False
-        if self.call is None:  # nothing else asks for a robots.txt meanwhile, but a re-send of it
-            return True
+        if self.call is None:
+            # Clients respell where a redirect leads to, each in its own way. And nothing else asks
+            # that origin for anything here meanwhile: it would wait for this fetch.
+            return target.origin == self.target.origin
+        if target != self.target:
+            return False
         known = self._requests
         if any(request is each for each in known):
             return True

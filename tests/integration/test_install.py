@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
+from urllib.parse import quote, unquote
 from urllib.request import urlopen
 
 import aiohttp
@@ -236,6 +237,34 @@ def test_a_robots_txt_that_aiohttp_asks_for_twice(site: Start, store: MemoryStor
     assert place.gaps()[-1] >= DELAY
 
 
+@pytest.mark.parametrize("moved_to", ["/%7Ebot", "/a|b"])
+@pytest.mark.parametrize("client", [client for client, _ in CLIENTS])
+def test_a_robots_txt_that_is_moved_to_where_clients_spell_otherwise(
+    site: Start,
+    store: MemoryStore,
+    client: Callable[[], Any],
+    moved_to: str,
+) -> None:
+    place = moved(site, moved_to)
+    with client() as get, install(ua=UA, store=store):
+        get(place.url("/page"))
+        with pytest.raises(DisallowedByRobots):
+            get(place.url("/private"))
+    assert [unquote(each) for each in place.targets()] == [
+        "/robots.txt",
+        unquote(moved_to),
+        "/page",
+    ]
+    assert place.gaps()[-1] >= DELAY
+
+
+def moved(site: Start, moved_to: str) -> Site:
+    place = site(Answer(302, headers={"Location": moved_to}))
+    for spelling in (moved_to, unquote(moved_to), quote(unquote(moved_to))):
+        place.serve(spelling, ROBOTS)
+    return place
+
+
 # --- ours on top ----------------------------------------------------------------------------
 
 
@@ -261,6 +290,24 @@ def test_a_polite_client_beneath_it_is_checked_and_paced_once(
             client.request("GET", place.url("/private"))
     assert place.targets() == ["/robots.txt", "/0", "/1"]
     assert min(place.gaps()) >= DELAY
+
+
+@pytest.mark.parametrize("make", OURS)
+@pytest.mark.parametrize("moved_to", ["/%7Ebot", "/a|b", "/a b"])
+def test_and_reads_a_robots_txt_that_is_moved_to_where_clients_spell_otherwise(
+    site: Start, store: MemoryStore, make: Callable[[MemoryStore], Any], moved_to: str
+) -> None:
+    place = moved(site, moved_to)
+    with make(store) as client, install(ua=UA, store=store):
+        client.request("GET", place.url("/page"))
+        with pytest.raises(DisallowedByRobots):
+            client.request("GET", place.url("/private"))
+    assert [unquote(each) for each in place.targets()] == [
+        "/robots.txt",
+        unquote(moved_to),
+        "/page",
+    ]
+    assert place.gaps()[-1] >= DELAY
 
 
 # --- scope ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from urllib3.response import BaseHTTPResponse
 
 from polite_transport.clients.urllib3.errors import native
 from polite_transport.clients.urllib3.exchange import with_decision, with_user_agent
-from polite_transport.clients.urllib3.line import is_fetch, is_under_way, sent_url
+from polite_transport.clients.urllib3.line import is_under_way, sent_url
 from polite_transport.clients.urllib3.pools import Send, paced_request, paced_urlopen
 from polite_transport.clients.urllib3.robots import get_robots
 from polite_transport.clients.urllib3.ways import way_of_pool
@@ -64,7 +64,7 @@ def check_at_pool(
         where = target(absolute)
     except UnreadableURL:
         where = None  # refused further down, where the User-Agent is known
-    if where is not None and (is_fetch(where) or is_in_hand(method, where)):
+    if where is not None and is_in_hand(method, where):
         return paced_urlopen(layer, send, method, url, body, headers, *args, **kwargs)
     headers, sent = with_user_agent(who, pool.headers if headers is None else headers)
     try:

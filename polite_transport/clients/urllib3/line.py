@@ -10,7 +10,7 @@ from urllib3 import HTTPConnectionPool
 from urllib3.exceptions import LocationParseError
 
 from polite_transport.sending.hand import IN_HAND
-from polite_transport.url import InvalidURL, Target, is_absolute, presentable, target
+from polite_transport.url import InvalidURL, is_absolute, presentable, target
 
 
 def sent_url(pool: HTTPConnectionPool, url: str) -> str:
@@ -38,17 +38,6 @@ def is_under_way(pool: HTTPConnectionPool, method: str, url: str) -> bool:
         and url == hand.target.path
         and method == hand.method
         and origin_of(pool) == hand.target.origin
-    )
-
-
-def is_fetch(where: Target) -> bool:
-    """Whether this is a robots.txt that is being fetched, though urllib3 spells it otherwise."""
-    hand = IN_HAND.get()
-    return (
-        hand is not None
-        and hand.is_open
-        and hand.call is None
-        and hand.target.origin == where.origin
     )
 
 
