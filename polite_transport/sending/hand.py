@@ -32,6 +32,7 @@ class Hand:
 
     __slots__ = (
         "_layers",
+        "_lends",
         "_pacer",
         "_requests",
         "_token",
@@ -64,6 +65,7 @@ class Hand:
         self.is_open = False
         self.on_wire = on_wire
         self._pacer = paced_by
+        self._lends = False
         self._requests: tuple[object, ...] = () if request is None else (request,)
         self._layers: tuple[object, ...] = ()
 
@@ -90,6 +92,23 @@ class Hand:
         if self._pacer is None:
             self._pacer = layer
         return self._pacer is layer
+
+    def lend(self) -> None:
+        """Take the turn, blocking, for a layer that cannot see what is sent in it.
+
+        The first layer beneath that sees each attempt goes on with it, and paces from then on.
+        """
+        self.enter()
+        self._lends = True
+
+    def borrows(self, layer: object) -> bool:
+        """Whether this layer, which sees each attempt, goes on with the turn of one above."""
+        if not self._lends:
+            return False
+        self._lends = False
+        self._pacer = layer
+        # Another request, made before this one was sent, may have ended it.
+        return self.call is not None and self.call.seat is not None
 
     def enter(self) -> None:
         """Take the turn of one attempt, blocking."""

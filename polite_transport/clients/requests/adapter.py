@@ -29,6 +29,7 @@ from polite_transport.sending.checked import decided, send_checked
 from polite_transport.sending.hand import IN_HAND, is_in_hand
 from polite_transport.stores.base import Store
 from polite_transport.url import InvalidURL as UnreadableURL
+from polite_transport.url import target
 from polite_transport.visitor import Visitor, say_replaced, unreadable, visitor, way
 
 
@@ -125,7 +126,8 @@ class PoliteAdapter(PoliteSending):
 class _PoliteOver(_Checking):
     """An adapter over one that is no HTTPAdapter, so that its attempts cannot be seen.
 
-    Each of its sends takes one turn.
+    Each of its sends takes one turn. Where it sends through what is polite itself, that one goes on
+    with the turn, and takes another for each further attempt.
     """
 
     def __init__(self, inner: BaseAdapter, visitor: Visitor) -> None:
@@ -145,24 +147,29 @@ class _PoliteOver(_Checking):
         return self._decided(self._paced, request, settings)
 
     def _paced(self, request: PreparedRequest, **settings: Any) -> Response:
-        hand = IN_HAND.get()
-        if hand is None:
+        hand, where = IN_HAND.get(), target(str(request.url))
+        if hand is None or where is None or not hand.carries(_method(request), where, request):
             return self.inner.send(request, **settings)
         if not hand.target.path.isprintable():
             # urlsplit drops some of these characters; what this adapter does cannot be seen.
             raise InvalidURL(f"{hand.target.url!r} can be read in two ways", request=request)
-        hand.enter()
+        if not hand.is_paced_by(self):
+            return self.inner.send(request, **settings)
+        hand.leave(UNANSWERED)  # of an attempt before: the adapter comes here again by itself
+        hand.lend()
+        attempt = UNANSWERED
         try:
             response = self.inner.send(request, **settings)
+            if hand.is_paced_by(self):
+                attempt = answered(response.status_code, response.headers)
+                from_body = hand.call is not None and hand.call.policy.pace_from == "body"
+                if from_body and not has_content(response):
+                    leave_at_end(response.raw, hand, attempt)
+                else:
+                    hand.leave(attempt)
         except BaseException:
-            hand.leave(UNANSWERED)
-            raise
-        attempt = answered(response.status_code, response.headers)
-        from_body = hand.call is not None and hand.call.policy.pace_from == "body"
-        if from_body and not has_content(response):
-            leave_at_end(response.raw, hand, attempt)
-        else:
             hand.leave(attempt)
+            raise
         return response
 
     def close(self) -> None:
@@ -274,11 +281,15 @@ def _call(visitor: Visitor, request: PreparedRequest) -> Call | Decision:
         sent = headers["User-Agent"] = URLLIB3_UA
     elif sent == SKIP_HEADER:
         sent = None
-    method, url = request.method or "GET", str(request.url)
+    method, url = _method(request), str(request.url)
     try:
         return visitor.call(method, url, sent)
     except UnreadableURL as error:
         raise native_for(request, unreadable(error, method, url, sent)) from None
+
+
+def _method(request: PreparedRequest) -> str:
+    return request.method or "GET"
 
 
 _REQUESTS_UA = requests.utils.default_user_agent()

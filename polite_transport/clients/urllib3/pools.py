@@ -38,12 +38,13 @@ def paced_urlopen(layer: object, send: Send, *args: Any, **kwargs: Any) -> BaseH
         return send(*args, **kwargs)
     if hand.call is None:
         return send(*args, **{**kwargs, "retries": _one_try(kwargs.get("retries"))})
-    if not hand.is_paced_by(layer):
-        return send(*args, **kwargs)
     call = hand.call
-    if call.seat is not None:
-        hand.leave(NOT_CONNECTED)
-    hand.enter()
+    if not hand.borrows(layer):
+        if not hand.is_paced_by(layer):
+            return send(*args, **kwargs)
+        if call.seat is not None:
+            hand.leave(NOT_CONNECTED)
+        hand.enter()
     kept = False
     try:
         response = send(*args, **kwargs)

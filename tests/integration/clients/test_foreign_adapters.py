@@ -1,10 +1,11 @@
-"""Adapters of requests that are no HTTPAdapter: pace_from="body" holds for what they return too."""
+"""Adapters of requests that are no HTTPAdapter: their requests take turns like any others."""
 
 import http.client
 import io
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,8 +18,11 @@ from polite_transport import (
     DisallowedByRobots,
     MemoryStore,
     Policy,
+    PoliteAdapter,
     PoliteSession,
     RobotsUnreachable,
+    WaitTooLong,
+    install,
 )
 from polite_transport.testing import Answer, Site
 
@@ -38,11 +42,11 @@ class Foreign(BaseAdapter):
 
 
 class OverUrllib3(Foreign):
-    """The response is urllib3's, from pools that are not ours."""
+    """The response is urllib3's, from an adapter that is not ours unless one is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, inner: BaseAdapter | None = None) -> None:
         super().__init__()
-        self.inner = HTTPAdapter()
+        self.inner = inner or HTTPAdapter()
 
     def send(self, *arguments: Any, **options: Any) -> Response:
         return self.inner.send(*arguments, **options)
@@ -211,3 +215,114 @@ def test_a_robots_txt_that_breaks_off_is_unreachable(
     with visit(store, adapter) as session, pytest.raises(RobotsUnreachable):
         session.get(place.url("/page"))
     assert place.targets() == ["/robots.txt"]
+
+
+# --- over what is polite itself -------------------------------------------------------------
+
+SELDOM = Policy(
+    min_delay=600, max_delay=600, max_wait=60, obey_disallow=False, obey_crawl_delay=False
+)
+Over = Callable[[MemoryStore], AbstractContextManager[BaseAdapter]]
+
+
+@contextmanager
+def over_a_polite_adapter(store: MemoryStore) -> Iterator[BaseAdapter]:
+    yield OverUrllib3(PoliteAdapter(ua=UA, store=store, max_retries=1))
+
+
+@contextmanager
+def over_a_polite_adapter_of_another_store(_: MemoryStore) -> Iterator[BaseAdapter]:
+    yield OverUrllib3(PoliteAdapter(ua=UA, store=MemoryStore(), max_retries=1))
+
+
+@contextmanager
+def over_an_installed_one(store: MemoryStore) -> Iterator[BaseAdapter]:
+    with install(ua=UA, store=store):
+        yield OverUrllib3(HTTPAdapter(max_retries=1))
+
+
+@contextmanager
+def over_one_that_is_over_another(store: MemoryStore) -> Iterator[BaseAdapter]:
+    with PoliteSession(ua=UA, store=store) as session:
+        session.mount("http://", OverUrllib3(PoliteAdapter(ua=UA, store=store, max_retries=1)))
+        yield OverUrllib3(session.get_adapter("http://"))
+
+
+OVER = [
+    over_a_polite_adapter,
+    over_a_polite_adapter_of_another_store,
+    over_an_installed_one,
+    over_one_that_is_over_another,
+]
+
+
+@pytest.mark.parametrize("over", OVER)
+@pytest.mark.parametrize("pace_from", ["headers", "body"])
+def test_one_turn_for_each_request(
+    place: Site, store: MemoryStore, over: Over, pace_from: Literal["headers", "body"]
+) -> None:
+    policy = replace(SELDOM, pace_from=pace_from)
+    with PoliteSession(ua=UA, store=store, policy=policy) as session, over(store) as adapter:
+        session.mount("http://", adapter)
+        session.get(place.url("/page"))
+        with pytest.raises(WaitTooLong):  # the next turn is far away, and this one was the first
+            session.get(place.url("/next"))
+    assert place.targets() == ["/page"]
+
+
+@pytest.mark.parametrize("over", OVER)
+@pytest.mark.parametrize("pace_from", ["headers", "body"])
+def test_each_attempt_takes_one(
+    place: Site, store: MemoryStore, over: Over, pace_from: Literal["headers", "body"]
+) -> None:
+    policy = Policy(pace_from=pace_from, turn_limit=600)
+    with PoliteSession(ua=UA, store=store, policy=policy) as session, over(store) as adapter:
+        session.mount("http://", adapter)
+        session.get(place.url("/warm"))
+        session.get(place.url("/drop?key=a&fails=1"))
+        session.get(place.url("/next"))
+    again = ["/drop?key=a&fails=1"] * 2
+    assert place.targets() == ["/robots.txt", "/warm", *again, "/next"]
+    assert min(place.gaps()) >= DELAY
+
+
+class Persistent(OverUrllib3):
+    """One that sends again what was not answered, through the session that it is mounted on."""
+
+    session: requests.Session
+
+    def send(self, *arguments: Any, **options: Any) -> Response:
+        try:
+            return super().send(*arguments, **options)
+        except requests.ConnectionError:
+            return self.session.get_adapter("http://").send(*arguments, **options)
+
+
+def test_an_adapter_that_comes_to_itself_again(place: Site, store: MemoryStore) -> None:
+    with PoliteSession(ua=UA, store=store, policy=Policy(turn_limit=600)) as session:
+        adapter = Persistent()
+        adapter.session = session
+        session.mount("http://", adapter)
+        session.get(place.url("/drop?key=a&fails=1"))
+        session.get(place.url("/next"))
+    assert place.targets() == ["/robots.txt", *["/drop?key=a&fails=1"] * 2, "/next"]
+    assert min(place.gaps()) >= DELAY
+
+
+def test_a_request_to_a_host_that_is_left_alone_amid_another(
+    place: Site, site: Start, store: MemoryStore
+) -> None:
+    exempt = site(addresses=("127.0.0.2",))
+    policy = Policy(turn_limit=600, exempt_hosts=["127.0.0.2"])
+    with PoliteSession(ua=UA, store=store, policy=policy) as session:
+        session.mount("http://", OverUrllib3())
+
+        def body() -> Iterator[bytes]:
+            session.get(exempt.url("/within"))
+            yield b"x"
+
+        session.post(place.url("/echo"), data=body())
+        session.get(place.url("/next"))
+    assert exempt.targets() == ["/within"]
+    assert place.targets() == ["/robots.txt", "/echo", "/next"]
+    assert min(place.gaps()) >= DELAY
