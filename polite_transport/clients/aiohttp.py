@@ -119,6 +119,7 @@ async def _send_politely(
 async def _send_in_turn(
     who: Visitor, call: Call, send: Handler, request: aiohttp.ClientRequest
 ) -> aiohttp.ClientResponse:
+    attempt = UNANSWERED
     try:
         with Hand(
             call.target,
@@ -130,14 +131,14 @@ async def _send_in_turn(
             paced_by=_LAYER,
         ):
             response = await send(request)
-    except BaseException as error:
-        refused = isinstance(error, aiohttp.ClientConnectorError)
-        await leave_async(call, NOT_CONNECTED if refused else UNANSWERED, who.store)
+        attempt = answered(response.status, response.headers)
+        if call.policy.pace_from == "body":
+            await response.read()  # the response keeps it; aiohttp tells nobody when a body ends
+    except aiohttp.ClientConnectorError:
+        attempt = NOT_CONNECTED
         raise
-    attempt = answered(response.status, response.headers)
-    if call.policy.pace_from == "body":
-        await response.read()  # kept by the response; aiohttp tells nobody when a body has ended
-    await leave_async(call, attempt, who.store)
+    finally:
+        await leave_async(call, attempt, who.store)
     return _with_decision(response, call.decision)
 
 

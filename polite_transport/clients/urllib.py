@@ -126,10 +126,10 @@ def _in_turn(call: Call, send: Callable[[], http.client.HTTPResponse]) -> Any:
     hand.on_wire = True
     try:
         response = send()
+        attempt = answered(response.status, response.headers)
     except BaseException as error:
         hand.leave(NOT_CONNECTED if _never_connected(error) else UNANSWERED)
         raise
-    attempt = answered(response.status, response.headers)
     if call.policy.pace_from == "body":
         leave_at_end(response, hand, attempt)
     else:

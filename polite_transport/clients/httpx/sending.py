@@ -21,7 +21,7 @@ from polite_transport.clients.httpx.response import (
 from polite_transport.clients.httpx.robots import get_robots, get_robots_async
 from polite_transport.decision import Decision
 from polite_transport.errors import DisallowedByRobots, PoliteError, RobotsUnreachable
-from polite_transport.flow import UNANSWERED, Call, NoAnswer, answered
+from polite_transport.flow import UNANSWERED, Attempt, Call, NoAnswer, answered
 from polite_transport.sending.checked import decided
 from polite_transport.sending.hand import Hand, handed_down, handed_down_async
 from polite_transport.sending.passage import (
@@ -73,6 +73,7 @@ def send_politely(who: Visitor, route: Route, request: httpx.Request) -> httpx.R
 
 
 def _send_in_turn(store: Store, call: Call, send: Send, request: httpx.Request) -> httpx.Response:
+    attempt: Attempt | None = None
     try:
         with Hand(
             call.target,
@@ -85,15 +86,23 @@ def _send_in_turn(store: Store, call: Call, send: Send, request: httpx.Request) 
             paced_by=_TRANSPORT,
         ):
             response = send(request)
+        attempt = answered(response.status_code, response.headers)
+        to_its_end = _is_paced_to_its_end(call, response)
+        if to_its_end:
+            response.stream = PacedBody(response.stream, call, attempt, store)
+        with_decision(response, call.decision, call.waited)
     except BaseException as error:
-        leave(call, failed(error), store)
+        leave(call, attempt or failed(error), store)
         raise
-    attempt = answered(response.status_code, response.headers)
-    if call.policy.pace_from == "body" and response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
-        response.stream = PacedBody(response.stream, call, attempt, store)
-    else:
+    if not to_its_end:
         leave(call, attempt, store)
-    return with_decision(response, call.decision, call.waited)
+    return response
+
+
+def _is_paced_to_its_end(call: Call, response: httpx.Response) -> bool:
+    """Whether a response keeps its turn until its body ends: a switch of protocols has no end."""
+    switched = response.status_code == HTTPStatus.SWITCHING_PROTOCOLS
+    return call.policy.pace_from == "body" and not switched
 
 
 def decide_only(
@@ -140,6 +149,7 @@ async def send_politely_async(
 async def _send_in_turn_async(
     store: Store, call: Call, send: AsyncSend, request: httpx.Request
 ) -> httpx.Response:
+    attempt: Attempt | None = None
     try:
         with Hand(
             call.target,
@@ -152,15 +162,17 @@ async def _send_in_turn_async(
             paced_by=_TRANSPORT,
         ):
             response = await send(request)
+        attempt = answered(response.status_code, response.headers)
+        to_its_end = _is_paced_to_its_end(call, response)
+        if to_its_end:
+            response.stream = AsyncPacedBody(response.stream, call, attempt, store)
+        with_decision(response, call.decision, call.waited)
     except BaseException as error:
-        await leave_async(call, failed(error), store)
+        await leave_async(call, attempt or failed(error), store)
         raise
-    attempt = answered(response.status_code, response.headers)
-    if call.policy.pace_from == "body" and response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
-        response.stream = AsyncPacedBody(response.stream, call, attempt, store)
-    else:
+    if not to_its_end:
         await leave_async(call, attempt, store)
-    return with_decision(response, call.decision, call.waited)
+    return response
 
 
 async def decide_only_async(
