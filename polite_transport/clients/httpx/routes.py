@@ -48,9 +48,11 @@ class Routes(Generic[Transport]):
             proxy = f"http://{proxy}"
         if proxy not in self._proxied:
             made = self._through(proxy)
-            self._proxied[proxy] = made, way_of(made)
+            # Of two threads that have made one, the first counts: the other one's was never used,
+            # so that nothing of it is to be closed. A lock might be held when a process forks.
+            return self._proxied.setdefault(proxy, (made, way_of(made)))
         return self._proxied[proxy]
 
     def __iter__(self) -> Iterator[Transport]:
-        yield self._direct[0]
-        yield from (transport for transport, _ in self._proxied.values())
+        """All that may have connections, as of now: another thread may add one meanwhile."""
+        return iter([self._direct[0], *(transport for transport, _ in self._proxied.values())])
