@@ -3,11 +3,12 @@
 import re
 from ipaddress import ip_address
 from typing import Literal
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 from polite_transport.url import InvalidURL, Target, presentable, target
 
 MOST_HOPS = 5
+_SENT_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
 
 
 class BadRedirect(Exception):
@@ -31,6 +32,8 @@ def next_hop(here: Target, location: str | None, allowed: Literal["follow", "sam
         there = None
     if there is None:
         raise BadRedirect(f"it redirects to {presentable(location)!r}, which is no http(s) URL")
+    path = _encoded(there.path)
+    there = there._replace(url=there.origin + path, path=path)
     if _is_local(there.host) and not _is_local(here.host):
         raise BadRedirect(f"it redirects into a private network, to {there.url}")
     if allowed == "same-host" and not _same_host(here, there):
@@ -49,6 +52,19 @@ def _absolute(here: Target, location: str) -> str:
     if location.lower().startswith(("http:", "https:")):
         return location
     return urljoin(here.url, location)
+
+
+def _encoded(path: str) -> str:
+    """Return a path and query as they may be sent, whatever the site has put into its header.
+
+    RFC 3986 section 2.1. A header is bytes, and a client may have read them as Latin-1.
+    """
+    try:
+        octets = path.encode("latin-1")
+        octets.decode("utf-8")
+    except UnicodeError:
+        octets = path.encode("utf-8", "surrogatepass")
+    return quote(octets, safe=_SENT_AS_IT_IS)
 
 
 def _same_host(here: Target, there: Target) -> bool:

@@ -237,7 +237,7 @@ def test_a_robots_txt_that_aiohttp_asks_for_twice(site: Start, store: MemoryStor
     assert place.gaps()[-1] >= DELAY
 
 
-@pytest.mark.parametrize("moved_to", ["/%7Ebot", "/a|b"])
+@pytest.mark.parametrize("moved_to", ["/%7Ebot", "/a|b", "/a b", "/\u00e9"])
 @pytest.mark.parametrize("client", [client for client, _ in CLIENTS])
 def test_a_robots_txt_that_is_moved_to_where_clients_spell_otherwise(
     site: Start,
@@ -259,7 +259,8 @@ def test_a_robots_txt_that_is_moved_to_where_clients_spell_otherwise(
 
 
 def moved(site: Start, moved_to: str) -> Site:
-    place = site(Answer(302, headers={"Location": moved_to}))
+    in_header = moved_to.encode().decode("latin-1")  # as the site has it: bytes
+    place = site(Answer(302, headers={"Location": in_header}))
     for spelling in (moved_to, unquote(moved_to), quote(unquote(moved_to))):
         place.serve(spelling, ROBOTS)
     return place
@@ -293,7 +294,7 @@ def test_a_polite_client_beneath_it_is_checked_and_paced_once(
 
 
 @pytest.mark.parametrize("make", OURS)
-@pytest.mark.parametrize("moved_to", ["/%7Ebot", "/a|b", "/a b"])
+@pytest.mark.parametrize("moved_to", ["/%7Ebot", "/a|b", "/a b", "/\u00e9"])
 def test_and_reads_a_robots_txt_that_is_moved_to_where_clients_spell_otherwise(
     site: Start, store: MemoryStore, make: Callable[[MemoryStore], Any], moved_to: str
 ) -> None:

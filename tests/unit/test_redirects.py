@@ -42,6 +42,11 @@ def hop(
         ("http://localhost.example/r", "http://localhost.example/r"),
         ("http://10.example/r", "http://10.example/r"),
         ("http://0x7f.example/r", "http://0x7f.example/r"),
+        ("/a b%20c", "https://example.org:8443/a%20b%20c"),
+        ("/~a|b{}%7E%zz", "https://example.org:8443/~a|b{}%7E%zz"),
+        ("/r\u00e9?\u00e9", "https://example.org:8443/r%C3%A9?%C3%A9"),
+        ("/r\u00c3\u00a9", "https://example.org:8443/r%C3%A9"),  # UTF-8 that was read as Latin-1
+        ("/\u0434", "https://example.org:8443/%D0%B4"),
     ],
 )
 def test_it_leads_there(location: str, there: str) -> None:
