@@ -305,7 +305,7 @@ class World:
             party.checks += 1
         if isinstance(step, Release) and party.last_line is not None:
             party.last_line.over = min(party.last_line.over, next(self._numbers))
-        if isinstance(step, Release) and step.seat in self.seats:
+        if isinstance(step, Release):
             self.releases[step.seat.host] = self.releases.get(step.seat.host, 0) + 1
         if isinstance(step, Publish) and isinstance(step.outcome, Copy):
             if self.fetching.get(step.key.origin) is party:
