@@ -23,7 +23,7 @@ CLIENTS: dict[str, type[Exception]] = {
     "urllib3.errors": urllib3.exceptions.HTTPError,
     "aiohttp": aiohttp.ClientError,
     "urllib": URLError,
-    "scrapy": IgnoreRequest,
+    "scrapy.errors": IgnoreRequest,
 }
 # What each client itself raises for a URL that it cannot read, as far as it has a name for that.
 INVALID: dict[str, type[Exception]] = {

@@ -1,36 +1,17 @@
-"""Scrapy (2.14 or newer): one line in ``ADDONS``.
-
-::
-
-    ADDONS = {"polite_transport.clients.scrapy.PoliteAddon": 0}
-
-A downloader middleware checks each request, retries and redirects included, and lets it on to
-Scrapy's own slots in its turn. The slots keep their own delays beside it: the larger counts.
-
-Scrapy's scheduler sets the limits. A request that waits for its turn counts among
-CONCURRENT_REQUESTS, as one that waits in a slot does. A response's status is known only with its
-body, so that a Retry-After counts from there.
-
-Settings: POLITE_UA (str), POLITE_POLICY (a Policy), POLITE_STORE (a Store, shared by a fleet).
-"""
+"""The downloader middleware: every request is checked, and let on in its turn."""
 
 import asyncio
-import logging
-import time
-from functools import partial
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
-import anyio
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
+from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
-from scrapy.http.request import NO_CALLBACK
-from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import is_asyncio_available
 
-from polite_transport import errors
+from polite_transport.clients.scrapy.errors import native
+from polite_transport.clients.scrapy.robots import RobotsFetch
 from polite_transport.decision import Decision
 from polite_transport.drive import run_async
 from polite_transport.errors import PoliteError
@@ -43,60 +24,11 @@ from polite_transport.flow import (
     heed,
 )
 from polite_transport.robots.access import Reply
-from polite_transport.robots.body import Body, BrokenBody
-from polite_transport.sending.native import Flavours, flavoured
 from polite_transport.sending.passage import check_async, enter_async, leave_async
 from polite_transport.steps import Fetch
 from polite_transport.stores.base import Seat
 from polite_transport.url import InvalidURL as UnreadableURL
 from polite_transport.visitor import Visitor, unreadable, visitor, way
-
-log = logging.getLogger("polite_transport")
-
-# Beneath the HTTP cache (900), so that a hit takes no turn; nothing stands between this and the
-# downloader that would send a request again.
-PRIORITY = 950
-_ROBOTS = "polite_robots"  # in the meta of a fetch of robots.txt: how many bytes are wanted
-
-
-class DisallowedByRobots(errors.DisallowedByRobots, IgnoreRequest):
-    """``polite_transport.DisallowedByRobots`` that Scrapy drops as an IgnoreRequest."""
-
-
-class RobotsUnreachable(errors.RobotsUnreachable, IgnoreRequest):
-    """``polite_transport.RobotsUnreachable`` that Scrapy drops as an IgnoreRequest."""
-
-
-class WaitTooLong(errors.WaitTooLong, IgnoreRequest):
-    """``polite_transport.WaitTooLong`` that Scrapy drops as an IgnoreRequest."""
-
-
-class StoreUnavailable(errors.StoreUnavailable, IgnoreRequest):
-    """``polite_transport.StoreUnavailable`` that Scrapy drops as an IgnoreRequest."""
-
-
-class InvalidURL(errors.InvalidURL, IgnoreRequest):
-    """``polite_transport.InvalidURL`` that Scrapy drops as an IgnoreRequest."""
-
-
-_FLAVOURS: Flavours = {
-    errors.DisallowedByRobots: DisallowedByRobots,
-    errors.RobotsUnreachable: RobotsUnreachable,
-    errors.WaitTooLong: WaitTooLong,
-    errors.StoreUnavailable: StoreUnavailable,
-    errors.InvalidURL: InvalidURL,
-}
-
-
-class PoliteAddon:
-    """Puts ``PoliteMiddleware`` in the place of Scrapy's own handling of robots.txt."""
-
-    def update_settings(self, settings: BaseSettings) -> None:
-        """See Scrapy's add-ons."""
-        middlewares = settings["DOWNLOADER_MIDDLEWARES"]
-        # Scrapy's own lets simultaneous first requests through (2.14 to 2.19), and keeps no delay.
-        middlewares["scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"] = None
-        middlewares[PoliteMiddleware] = PRIORITY
 
 
 class PoliteMiddleware:
@@ -112,7 +44,6 @@ class PoliteMiddleware:
         self._calls: WeakKeyDictionary[Request, Call] = WeakKeyDictionary()
         self._arrived: WeakKeyDictionary[Request, Seat] = WeakKeyDictionary()
         self._leaving: dict[Request, asyncio.Task[None]] = {}
-        self._received: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -144,7 +75,7 @@ class PoliteMiddleware:
 
     async def process_request(self, request: Request) -> None:
         """Check a request, and wait for its turn."""
-        if _ROBOTS in request.meta:
+        if RobotsFetch.of(request) is not None:
             return
         who = self._visitor
         if who.user_agent is not None:
@@ -155,20 +86,24 @@ class PoliteMiddleware:
         except UnreadableURL as error:
             self._count("polite/refused/InvalidURL")
             refused = unreadable(error, request.method, request.url, sent)
-            raise flavoured(refused, _FLAVOURS) from None
+            raise native(refused) from None
         if isinstance(call, Decision):
             request.meta["polite"] = call
             return
         # Scrapy looks at no certificate, unless its settings name another context factory.
         is_tls = call.target.origin.startswith("https:")
         call.via = way(verified=not is_tls, proxy=request.meta.get("proxy"))
-        get = partial(self._get_robots, request, call)
+
+        async def get(step: Fetch) -> Reply:
+            self._count("polite/robots_requests")
+            return await RobotsFetch(request, call, step).get(self._crawler.engine)
+
         try:
             await check_async(call, who.store, get)
             await enter_async(call, who.store, get)
         except PoliteError as error:
             self._count(f"polite/refused/{type(error).__name__}")
-            refusal: Exception = flavoured(error, _FLAVOURS)
+            refusal: Exception = native(error)
         except NoAnswer as error:
             refusal = error.error
             refusal.add_note(error.note)
@@ -224,60 +159,14 @@ class PoliteMiddleware:
 
     def bytes_received(self, data: bytes, request: Request) -> None:
         """Stop a robots.txt that is longer than is wanted; raises StopDownload."""
-        wanted = request.meta.get(_ROBOTS)
-        if wanted is not None:
-            self._received[request] = self._received.get(request, 0) + len(data)
-            if self._received[request] > wanted:
-                raise StopDownload(fail=False)
+        fetch = RobotsFetch.of(request)
+        if fetch is not None:
+            fetch.bytes_came(len(data))
 
     def _count(self, name: str, by: float = 1) -> None:
         stats: Any = self._crawler.stats
         if stats is not None and by:
             stats.inc_value(name, by)
-
-    async def _get_robots(self, page: Request, call: Call, step: Fetch) -> Reply:
-        """GET one robots.txt URL through Scrapy's downloader, and the page's own proxy."""
-        started = time.monotonic()
-        meta = {
-            _ROBOTS: step.max_bytes,
-            "allow_offsite": True,
-            "dont_cache": True,
-            "dont_merge_cookies": True,
-            "dont_redirect": True,
-            "dont_retry": True,
-            "download_timeout": step.timeout,
-        }
-        if "proxy" in page.meta:
-            meta["proxy"] = page.meta["proxy"]
-        request = Request(
-            step.target.url,
-            headers={**step.headers, "User-Agent": call.user_agent},
-            meta=meta,
-            priority=1_000,
-            callback=NO_CALLBACK,
-        )
-        engine: Any = self._crawler.engine
-        self._count("polite/robots_requests")
-        response: Response | None = None
-        failure: Exception = TimeoutError(f"no answer within {step.timeout:g} s")
-        with anyio.move_on_after(step.timeout):
-            try:
-                response = await engine.download_async(request)
-            except Exception as error:  # noqa: BLE001 - whatever it is, there was no answer
-                failure = error
-        elapsed = time.monotonic() - started
-        if response is None:
-            return Reply(None, error=failure, elapsed=elapsed)
-        headers = {
-            name.decode("latin-1").lower(): b",".join(values).decode("latin-1")
-            for name, values in response.headers.items()
-        }
-        try:
-            body = Body(step.max_bytes, headers.get("content-encoding"))
-            body.feed(response.body)
-            return Reply(response.status, headers, body.content(), elapsed=elapsed)
-        except BrokenBody as broken:
-            return Reply(response.status, headers, broken=str(broken), elapsed=elapsed)
 
 
 def _text(response: Response, header: str) -> str | None:
