@@ -116,6 +116,9 @@ class PoliteMiddleware:
 
     def headers_received(self, request: Request) -> None:
         """Give the turn back: the request has arrived."""
+        fetch = RobotsFetch.of(request)
+        if fetch is not None:
+            fetch.note_sending(request)
         call = self._calls.get(request)
         if call is not None and call.seat is not None:
             self._arrived[request] = call.seat
