@@ -1,4 +1,4 @@
-"""How Scrapy's add-on reads robots.txt: in its slots, and when it is stopped."""
+"""How Scrapy's add-on reads robots.txt: in its slots, through its proxies, when it is stopped."""
 
 import json
 import subprocess
@@ -23,6 +23,13 @@ from polite_transport import Policy
 
 plan, settings = json.loads(sys.argv[1])
 
+class Rotating:
+    def process_request(self, request):
+        if request.url.endswith("/robots.txt"):
+            request.headers["User-Agent"] = "OtherBot"
+            if "other proxy" in plan:
+                request.meta["proxy"] = plan["other proxy"]
+
 class Pages(scrapy.Spider):
     name = "pages"
 
@@ -37,7 +44,7 @@ class Pages(scrapy.Spider):
             except asyncio.CancelledError:
                 print("given up")
         for url in plan["urls"]:
-            yield scrapy.Request(url, dont_filter=True)
+            yield scrapy.Request(url, meta=plan.get("meta"), dont_filter=True)
 
     def reached(self, request):
         if request.url == plan.get("at"):
@@ -51,6 +58,7 @@ class Pages(scrapy.Spider):
         print("got", response.url)
 
 settings["POLITE_POLICY"] = Policy(**settings.pop("policy", {}))
+settings["DOWNLOADER_MIDDLEWARES"] = {Rotating: 600}
 process = CrawlerProcess(settings)
 process.crawl(Pages)
 process.start()
@@ -139,3 +147,57 @@ def test_a_body_that_trickles_is_given_up(
         {"urls": [place.url("/page")]}, policy={"robots_timeout": 1.5}, DOWNLOAD_HANDLERS=handlers
     )
     assert set(place.targets()) == {"/robots.txt"}
+
+
+# --- proxies ---------------------------------------------------------------------------------
+
+FAR = "http://far.example"
+
+
+@pytest.fixture(autouse=True)
+def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.mark.parametrize("named", ["meta", "environment"])
+def test_a_proxy_s_password_goes_with_robots_txt_too(
+    site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    proxy = site("")
+    with_password = proxy.origin.replace("//", "//user:secret@")
+    plan: dict[str, object] = {"urls": [f"{FAR}/page"]}
+    if named == "meta":
+        plan["meta"] = {"proxy": with_password}
+    else:
+        monkeypatch.setenv("http_proxy", with_password)
+    crawl(plan)
+    assert proxy.targets() == [f"{FAR}/robots.txt", f"{FAR}/page"]
+    asked, page = proxy.log
+    assert page.headers["proxy-authorization"].startswith("Basic ")
+    assert asked.headers["proxy-authorization"] == page.headers["proxy-authorization"]
+
+
+def test_another_proxy_does_not_see_the_password(site: Callable[..., Site]) -> None:
+    proxy, other = site(""), site("")
+    crawl(
+        {
+            "urls": [f"{FAR}/page"],
+            "meta": {"proxy": proxy.origin.replace("//", "//user:secret@")},
+            "other proxy": other.origin,
+        }
+    )
+    assert other.targets() == [f"{FAR}/robots.txt"]
+    assert "proxy-authorization" not in other.log[0].headers
+    assert proxy.targets() == [f"{FAR}/page"]
+
+
+def test_robots_txt_is_asked_for_with_our_own_headers_alone(site: Callable[..., Site]) -> None:
+    place = site("")
+    secret = {"Authorization": "secret", "Cookie": "session=secret", "X-Key": "secret"}
+    crawl({"urls": [place.url("/page")]}, DEFAULT_REQUEST_HEADERS=secret, COOKIES_ENABLED=False)
+    asked, page = place.log
+    assert list(page.headers.values()).count("secret") == 2
+    assert asked.headers.keys() == {"accept", "accept-encoding", "host", "user-agent"}
+    assert asked.headers["user-agent"] == page.headers["user-agent"] == UA

@@ -75,7 +75,9 @@ class PoliteMiddleware:
 
     async def process_request(self, request: Request) -> None:
         """Check a request, and wait for its turn."""
-        if RobotsFetch.of(request) is not None:
+        fetch = RobotsFetch.of(request)
+        if fetch is not None:
+            fetch.put_headers(request)
             return
         who = self._visitor
         if who.user_agent is not None:

@@ -25,7 +25,9 @@ class RobotsFetch:
     """
 
     def __init__(self, page: Request, call: Call, step: Fetch) -> None:
+        self._page = page
         self._step = step
+        self._headers = {**step.headers, "User-Agent": call.user_agent}
         self._queued_at = time.monotonic()
         self._sent_at: float | None = None
         self._received = 0
@@ -43,7 +45,7 @@ class RobotsFetch:
             meta["proxy"] = page.meta["proxy"]
         self._request = Request(
             step.target.url,
-            headers={**step.headers, "User-Agent": call.user_agent},
+            headers=self._headers,
             meta=meta,
             priority=1_000,
             callback=NO_CALLBACK,
@@ -54,6 +56,19 @@ class RobotsFetch:
         """Return what a request belongs to, if it is one for robots.txt."""
         found: Self | None = request.meta.get(_KEY)
         return found
+
+    def put_headers(self, request: Request) -> None:
+        """Give it our own headers alone, after all middlewares; request: as it will be sent."""
+        # The page's meta["proxy"] has lost its password to this header by the time we see it.
+        # Where a middleware has chosen another proxy since, that one must not learn it.
+        proxy = self._page.meta.get("proxy")
+        asked = self._page if proxy and request.meta.get("proxy") == proxy else request
+        password = asked.headers.get("Proxy-Authorization")
+        # Default headers and the spider's http_user may be secrets, a rotated User-Agent another's.
+        request.headers.clear()
+        request.headers.update(self._headers)
+        if password is not None:
+            request.headers["Proxy-Authorization"] = password
 
     def note_sending(self, request: Request) -> None:
         """Learn when it was sent, as soon as the headers tell; request: as it was sent."""
