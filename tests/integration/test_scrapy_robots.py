@@ -35,6 +35,7 @@ class Pages(scrapy.Spider):
 
     async def start(self):
         self.crawler.signals.connect(self.reached, signal=signals.request_reached_downloader)
+        self.failures = []
         if "cancel" in plan:
             self.asking = asyncio.ensure_future(
                 self.crawler.engine.download_async(scrapy.Request(plan["cancel"]))
@@ -44,7 +45,7 @@ class Pages(scrapy.Spider):
             except asyncio.CancelledError:
                 print("given up")
         for url in plan["urls"]:
-            yield scrapy.Request(url, meta=plan.get("meta"), dont_filter=True)
+            yield scrapy.Request(url, errback=self.failed, meta=plan.get("meta"), dont_filter=True)
 
     def reached(self, request):
         if request.url == plan.get("at"):
@@ -56,6 +57,13 @@ class Pages(scrapy.Spider):
 
     def parse(self, response):
         print("got", response.url)
+
+    def failed(self, failure):
+        self.failures.append(failure.value)
+        print("failed", [note for note in failure.value.__notes__ if "robots.txt" in note])
+
+    def closed(self, reason):
+        print("exceptions", len(set(map(id, self.failures))))
 
 settings["POLITE_POLICY"] = Policy(**settings.pop("policy", {}))
 settings["DOWNLOADER_MIDDLEWARES"] = {Rotating: 600}
@@ -201,3 +209,16 @@ def test_robots_txt_is_asked_for_with_our_own_headers_alone(site: Callable[..., 
     assert list(page.headers.values()).count("secret") == 2
     assert asked.headers.keys() == {"accept", "accept-encoding", "host", "user-agent"}
     assert asked.headers["user-agent"] == page.headers["user-agent"] == UA
+
+
+# --- no answer -------------------------------------------------------------------------------
+
+
+def test_each_request_that_waited_has_an_exception_of_its_own(site: Callable[..., Site]) -> None:
+    place = site(Answer(close="before"))
+    told = crawl({"urls": [place.url(f"/{number}") for number in range(4)]})
+    about = f"polite_transport met this while it asked for {place.url('/robots.txt')}"
+    failures = [line for line in told if line.startswith("failed")]
+    assert len(failures) == 4
+    assert all(line.count(about) == 1 for line in failures)
+    assert "exceptions 4" in told

@@ -4,7 +4,8 @@ from scrapy.exceptions import IgnoreRequest
 
 from polite_transport import errors
 from polite_transport.errors import PoliteError
-from polite_transport.sending.native import Flavours, flavoured
+from polite_transport.flow import NoAnswer
+from polite_transport.sending.native import Flavours, flavoured, native_error
 
 
 class DisallowedByRobots(errors.DisallowedByRobots, IgnoreRequest):
@@ -36,6 +37,9 @@ _FLAVOURS: Flavours = {
 }
 
 
-def native(error: PoliteError) -> PoliteError:
+def native(error: PoliteError | NoAnswer) -> Exception:
     """Return what Scrapy sees."""
+    if isinstance(error, NoAnswer):
+        # Its errors have no base: whatever a download handler raised goes to the errback.
+        return native_error(error, Exception, OSError)
     return flavoured(error, _FLAVOURS)

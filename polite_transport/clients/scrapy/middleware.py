@@ -105,10 +105,9 @@ class PoliteMiddleware:
             await enter_async(call, who.store, get)
         except PoliteError as error:
             self._count(f"polite/refused/{type(error).__name__}")
-            refusal: Exception = native(error)
+            refusal = native(error)
         except NoAnswer as error:
-            refusal = error.error
-            refusal.add_note(error.note)
+            refusal = native(error)
         else:
             self._calls[request] = call
             request.meta["polite"] = call.decision
