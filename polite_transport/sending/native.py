@@ -34,9 +34,19 @@ def native_error(
     if not isinstance(error, native):
         error = fallback(str(error) or type(error).__name__)
     elif no_answer.shared:
-        error = copy.copy(error)  # one exception raised in two threads would mix their tracebacks
+        error = _copied(error)
     note(error, no_answer.note)
     return error
+
+
+def _copied(error: Exception) -> Exception:
+    """Return a copy: one exception that is raised in two threads would mix their tracebacks."""
+    try:
+        copied = copy.copy(error)
+    except Exception:  # noqa: BLE001 - made from its args, which its class may not take so
+        return error
+    copied.args = error.args  # for the same reason
+    return copied
 
 
 _MOCKS = {"responses", "requests_mock", "respx", "pytest_httpx", "aioresponses", "vcr"}

@@ -13,7 +13,8 @@ import urllib3
 from scrapy.exceptions import IgnoreRequest
 
 from polite_transport import InvalidURL, PoliteError, errors
-from polite_transport.sending.native import flavoured
+from polite_transport.flow import NoAnswer
+from polite_transport.sending.native import flavoured, native_error
 
 from .test_errors import ERRORS
 
@@ -55,3 +56,29 @@ def test_each_refusal_is_the_client_s_own_too(client: str, error: PoliteError) -
         assert isinstance(own, INVALID.get(client, ValueError))
         for name in ("url", "location"):  # where those of aiohttp and urllib3 have the URL
             assert getattr(own, name, error.decision.url) == error.decision.url
+
+
+class Reworded(Exception):
+    def __init__(self, number: int) -> None:
+        super().__init__(f"number {number} is down")
+
+
+class Particular(Exception):
+    def __init__(self, host: str, *, port: int) -> None:
+        super().__init__(f"{host}:{port} is down")
+
+
+@pytest.mark.parametrize("error", [Reworded(7), Particular("host", port=80), OSError(7, "down")])
+def test_who_shares_a_failure_hears_the_same_whatever_its_class_is_made_from(
+    error: Exception,
+) -> None:
+    shared = native_error(NoAnswer(error, "http://a/robots.txt", shared=True), Exception, OSError)
+    assert (type(shared), str(shared)) == (type(error), str(error))
+    assert "http://a/robots.txt" in shared.__notes__[0]
+
+
+def test_who_shares_a_failure_gets_an_exception_of_its_own() -> None:
+    down = OSError("down")
+    shared = native_error(NoAnswer(down, "http://a/robots.txt", shared=True), Exception, OSError)
+    assert shared is not down
+    assert not hasattr(down, "__notes__")
