@@ -1,9 +1,6 @@
 """A whole process made polite by one line: what was imported and made before it included."""
 
 import asyncio
-import http.server
-import socketserver
-import threading
 import urllib.request
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
@@ -344,56 +341,6 @@ def test_a_url_that_cannot_be_read_is_the_client_s_own_refusal(
                 get(url)
             assert isinstance(refused.value, native)
             assert "secret" not in repr(refused.value)
-
-
-class _UnixServer(socketserver.ThreadingUnixStreamServer):
-    daemon_threads = True
-
-    def get_request(self) -> Any:
-        connection, _ = super().get_request()
-        return connection, ("unix", 0)
-
-
-class _Daemon(http.server.BaseHTTPRequestHandler):
-    asked: list[str]
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
-    """A server on a unix socket, as docker's: where it is, and what it was asked."""
-    asked: list[str] = []
-    place = str(tmp_path / "daemon.sock")
-    with _UnixServer(place, type("Daemon", (_Daemon,), {"asked": asked})) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield place, asked
-        server.shutdown()
-
-
-def test_unix_sockets_are_left_alone(daemon: tuple[str, list[str]], store: MemoryStore) -> None:
-    place, asked = daemon
-    with install(ua=UA, store=store):
-        with httpx.Client(transport=httpx.HTTPTransport(uds=place)) as client:
-            assert client.get("http://localhost/1").text == "ok"
-
-        async def ask() -> None:
-            transport = httpx.AsyncHTTPTransport(uds=place)
-            async with httpx.AsyncClient(transport=transport) as async_client:
-                await async_client.get("http://localhost/2")
-            async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(place)) as session:
-                await (await session.get("http://localhost/3")).read()
-
-        asyncio.run(ask())
-    assert asked == ["/1", "/2", "/3"]
 
 
 def test_what_is_no_http_is_left_alone(tmp_path: Path, store: MemoryStore) -> None:

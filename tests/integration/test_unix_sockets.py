@@ -1,5 +1,6 @@
 """Clients of daemons on unix sockets, made as their libraries make them: left alone."""
 
+import asyncio
 import http.client
 import http.server
 import socket
@@ -10,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
+import httpx
 import pytest
 import requests
 import urllib3
@@ -186,3 +189,22 @@ def test_a_name_alone_leaves_no_opener_alone(site: Callable[..., Site], store: M
     with install(store=store), pytest.raises(DisallowedByRobots):
         urllib.request.build_opener(Munix()).open(place.url("/private"))
     assert place.targets() == ["/robots.txt"]
+
+
+def test_what_httpx_and_aiohttp_make_for_a_unix_socket(
+    daemon: tuple[str, list[str]], store: MemoryStore
+) -> None:
+    place, asked = daemon
+    with install(ua="MyBot/1.0 (+https://example.org/bot)", store=store):
+        with httpx.Client(transport=httpx.HTTPTransport(uds=place)) as client:
+            assert client.get("http://localhost/1").text == "ok"
+
+        async def ask() -> None:
+            transport = httpx.AsyncHTTPTransport(uds=place)
+            async with httpx.AsyncClient(transport=transport) as async_client:
+                await async_client.get("http://localhost/2")
+            async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(place)) as session:
+                await (await session.get("http://localhost/3")).read()
+
+        asyncio.run(ask())
+    assert asked == ["/1", "/2", "/3"]
