@@ -60,10 +60,13 @@ class Copies:
         if copy is not None:
             return copy
         if waiter.outcome is not None:
-            return (
-                waiter.outcome
-            )  # fetched while we waited: it counts for us however short its life
-        with self._guard:
+            return waiter.outcome  # fetched while we waited: it counts however short its life
+        found = self._claim(key, waiter)
+        self._guard.catch_up()
+        return found
+
+    def _claim(self, key: CopyKey, waiter: CopyWaiter) -> Claimed | Busy:
+        with self._guard.lock:
             claim = self._claims.get(key)
             now = self._clock()
             if claim is None or now >= claim.until or claim.owner.is_gone:
@@ -89,12 +92,13 @@ class Copies:
         while gone and outcome is None:  # the claim was given to one that is gone: on to the next
             woken = self._end(key, gone[0], None)
             gone = [each for each in woken if not each.wake_up()]
+        self._guard.catch_up()
 
     def _end(
         self, key: CopyKey, waiter: CopyWaiter, outcome: Copy | Reply | None
     ) -> Collection[CopyWaiter]:
         """End a claim, or a wait for it; return who is to be woken outside the lock."""
-        with self._guard:
+        with self._guard.lock:
             claim = self._claims.get(key)
             if claim is None or claim.owner is not waiter:
                 if claim is not None and waiter in claim.waiters:
@@ -125,10 +129,14 @@ class Copies:
 
     def is_blocked_by(self, thread: int, waiter: Waiter, key: CopyKey) -> bool:
         """Whether the fetch of a copy can only go on in that very thread."""
-        with self._guard:
+        with self._guard.lock:
             claim = self._claims.get(key)
             # The owner itself may wait too, for another process.
-            return claim is not None and claim.owner is not waiter and claim.owner.thread == thread
+            blocked = (
+                claim is not None and claim.owner is not waiter and claim.owner.thread == thread
+            )
+        self._guard.catch_up()
+        return blocked
 
     def forget_claims(self) -> None:
         """Start anew in a forked child: fetches and lock are the parent's, copies are facts."""

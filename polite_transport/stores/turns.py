@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 
 from polite_transport.pacing.retry_after import backoff
 from polite_transport.pacing.turns import Record
@@ -62,7 +63,7 @@ class Turns:
         now = self._clock()
         if host is not None and self._passes(host, seat, now):
             return NOW
-        with self._guard:
+        with self._guard.lock:
             host = self._hosts.get(seat.host) or self._add(seat.host, now)
             woken = self._end_overdue(host, now)
             if self._passes(host, seat, now):
@@ -77,6 +78,7 @@ class Turns:
                     turn = self._queued(host, host.holder, seat, now)
         if woken:
             self._wake([each for each in woken if each is not seat])
+        self._guard.catch_up()
         return turn
 
     def passes(self, host: str) -> bool:
@@ -164,7 +166,7 @@ class Turns:
             gone = [seat for seat in woken if not seat.wake_up()]
             woken = ()
             for seat in gone:  # their event loops are closed: the one behind them is next
-                with self._guard:
+                with self._guard.lock:
                     host = self._hosts[seat.host]
                     if host.holder is seat:
                         woken = self._hand_on(host, self._clock())
@@ -199,7 +201,7 @@ class Turns:
             )
             self._guard.put_off(again)
             return
-        with self._guard:
+        with self._guard.lock:
             self._push(host, seat, now, push, overloaded)
             woken: Collection[Seat] = ()
             if host.holder is seat:
@@ -214,6 +216,7 @@ class Turns:
                 # It brings news; or its turn ended by the limit, and an answer came after all.
                 host.count(now, seat.delay, arrived=arrived)
         self._wake(woken)
+        self._guard.catch_up()
 
     def _push(
         self, host: Host, seat: Seat, now: float, push: float, overloaded: bool | None
@@ -235,18 +238,12 @@ class Turns:
 
     def is_blocked_by(self, thread: int, seat: Seat) -> bool:
         """Whether the holder of the turn, or one before us in the queue, needs that thread."""
-        with self._guard:
+        with self._guard.lock:
             host = self._hosts.get(seat.host)
-            if host is None or host.holder is None or host.holder is seat:
-                return False
-            if host.holder.thread == thread:
-                return True
-            for other in host.queue or ():
-                if other is seat:
-                    return False
-                if other.thread == thread:
-                    return True
-            return False
+            before = [] if host is None else _before(host, seat)
+            blocked = any(each.thread == thread for each in before)
+        self._guard.catch_up()
+        return blocked
 
     def forget_seats(self) -> None:
         """Start anew in a forked child: the seats and the lock are the parent's.
@@ -259,6 +256,13 @@ class Turns:
             if host.holder is not None:
                 host.count(now, host.holder.delay)
             host.holder = host.queue = None
+
+
+def _before(host: Host, seat: Seat) -> list[Seat]:
+    """Return whom a seat waits for: the holder, and those before it in the queue."""
+    if host.holder is None or host.holder is seat:
+        return []
+    return [host.holder, *takewhile(lambda each: each is not seat, host.queue or ())]
 
 
 def _let_pass(host: Host, now: float) -> bool:

@@ -286,7 +286,7 @@ def test_who_waits_for_its_own_thread_is_told(copies: Copies) -> None:
 def test_a_forked_child_keeps_copies_and_drops_claims(copies: Copies) -> None:
     keep(copies, "kept", 10)
     copies.claim(KEY, waiter())
-    with copies._guard:  # as another thread of the parent may have it
+    with copies._guard.lock:  # as another thread of the parent may have it
         copies.forget_claims()
         assert is_kept(copies, "kept")
         assert copies.claim(KEY, waiter()) == Claimed(None)

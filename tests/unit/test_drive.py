@@ -577,12 +577,23 @@ def give_back(seat: Seat) -> Flow[None]:
     yield from Release(seat, sent=False)
 
 
-class CollectedGuard(Guard):
+class CollectedLock:
     """A lock whose holder the garbage collector interrupts, as it may wherever it gets memory."""
 
+    def __init__(self, lock: Any) -> None:
+        self._lock = lock
+        self._is_owned = lock._is_owned
+
     def __enter__(self) -> None:
-        super().__enter__()
+        self._lock.acquire()
         gc.collect()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def let_collector_in(guard: Guard) -> None:
+    guard.lock = CollectedLock(guard.lock)
 
 
 def leave_on_closed_loop(coroutine: Coroutine[Any, Any, None], reached: Callable[[], bool]) -> None:
@@ -614,7 +625,7 @@ def test_what_the_collector_closes_is_given_back_and_blocks_nobody(
     try:
         leave_on_closed_loop(send(seat, store), lambda: seat.held)
         assert seat.held
-        store._turns._guard = CollectedGuard()
+        let_collector_in(store._turns._guard)
         # In a thread that can be given up.
         other = threading.Thread(target=store.acquire, args=(Seat("other", 1.0, 1.0),), daemon=True)
         other.start()
@@ -639,7 +650,7 @@ def test_a_fetch_that_the_collector_closes_is_the_next_ones(store: MemoryStore) 
     gc.disable()
     try:
         leave_on_closed_loop(fetch(), lambda: bool(store._copies._claims))
-        store._copies._guard = CollectedGuard()
+        let_collector_in(store._copies._guard)
         other = KEY._replace(product_token="other")
         claiming = threading.Thread(target=store.claim, args=(other, CopyWaiter()), daemon=True)
         claiming.start()

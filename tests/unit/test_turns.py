@@ -412,7 +412,7 @@ class NoLock:
 def test_requests_bound_to_nothing_take_no_lock(turns: Turns) -> None:
     turns.acquire(first := seat(0.0))  # the first one has to take the host in
     turns.release(first, sent=True, overloaded=False)
-    turns._guard = NoLock()  # type: ignore[assignment]
+    turns._guard.lock = NoLock()
     side_by_side = [seat(0.0) for _ in range(10)]
     for each in side_by_side:
         assert turns.acquire(each) == NOW
@@ -458,7 +458,7 @@ def test_after_a_pause_they_go_side_by_side_again(turns: Turns, clock: Clock, pa
     assert not any(turns.acquire(each).granted for each in others)
     turns.release(first, sent=True)
     assert woken == others, "they were let go one after the other, and would be for ever"
-    turns._guard = NoLock()  # type: ignore[assignment]
+    turns._guard.lock = NoLock()
     for each in [*others, seat(0.0)]:
         assert turns.acquire(each) == NOW
 
@@ -568,7 +568,10 @@ def test_a_forked_child_has_turns_of_its_own_and_remembers_the_last_one() -> Non
     store.acquire(held)
     store.acquire(waiting)
     read, write = os.pipe()
-    with store._turns._guard, store._copies._guard:  # as another thread of the parent may have them
+    with (
+        store._turns._guard.lock,
+        store._copies._guard.lock,
+    ):  # as another thread of the parent may have them
         child = os.fork()
         if not child:
             found = [store.acquire(seat(1.0)), store.acquire(seat(1.0, host="idle.example"))]
