@@ -18,6 +18,7 @@ from polite_transport.stores.base import Seat, StoreFault, Turn
 
 log = logging.getLogger("polite_transport")
 
+INSTANT = 1e-6  # seconds; what sums of waits leave below it by rounding is no time
 SAID_WAIT = 1.0  # seconds; a wait so long is logged,
 LONG_WAIT = 30.0  # and one so long shows even where logging is not set up
 
@@ -50,7 +51,7 @@ def take_turn(seat: Seat, policy: Policy, decision: Decision) -> Flow[float]:
                 patience = turn.ask_again
                 if policy.max_wait is not None:
                     patience = min(patience, policy.max_wait - waited)
-                    if patience <= 0:
+                    if patience < INSTANT:
                         limit = f"max_wait={policy.max_wait:g}"
                         wait = waited + turn.wait
                         raise WaitTooLong(decision, wait, limit, _why_away(turn, policy))

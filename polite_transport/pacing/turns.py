@@ -45,8 +45,11 @@ class Record:
         """
         due = self.last + self.delay
         arrival = end if arrived else end + delay
-        self.last = max(self.last, arrival)
-        self.delay = max(due - self.last, delay - (self.last - arrival))
+        if arrival >= self.last:
+            self.last = arrival
+        else:
+            delay -= self.last - arrival
+        self.delay = max(due - self.last, delay)
 
     def forgettable(self, now: float) -> bool:
         """Whether nothing that could still come would have to wait for this host."""
