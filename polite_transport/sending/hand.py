@@ -5,12 +5,15 @@ inner send. The wire layer (urllib3's pools) finds it there. Any further layer o
 same request passes it on: one check, one turn.
 """
 
+import re
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Self
+from urllib.parse import unquote_to_bytes
 
 from polite_transport.drive import Get
 from polite_transport.flow import UNANSWERED, Attempt, Call
+from polite_transport.robots.octets import resolved
 from polite_transport.sending.native import note
 from polite_transport.sending.passage import enter, leave, leave_async
 from polite_transport.stores.base import Store
@@ -134,10 +137,8 @@ class Hand:
         """
         if not self.is_open or method != self.method:
             return False
-        if self.call is None:
-            # Clients respell where a redirect leads to, each in its own way. And nothing else asks
-            # that origin for anything here meanwhile: it would wait for this fetch.
-            return target.origin == self.target.origin
+        if self.call is None:  # nothing else asks for a robots.txt meanwhile, but a re-send of it
+            return target.origin == self.target.origin and _meant(target) == _meant(self.target)
         if target != self.target:
             return False
         known = self._requests
@@ -164,6 +165,17 @@ class Hand:
         self._layers = (*self._layers, layer)
         return True
 
+
+def _meant(where: Target) -> str:
+    """Return a path and query without what clients spell each in its own way.
+
+    They do where a robots.txt is moved to: escapes, dot segments, slashes in front, an empty query.
+    """
+    octets = unquote_to_bytes(_LONE_PERCENT.sub("%25", where.path))
+    return resolved("/" + octets.decode("latin-1").lstrip("/")).rstrip("?")
+
+
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 IN_HAND: ContextVar[Hand | None] = ContextVar("polite_transport_in_hand", default=None)
 

@@ -117,18 +117,18 @@ def test_a_free_host_is_ours_at_once_and_asking_twice_changes_nothing(handles: H
 
 def test_the_second_one_queues_and_is_woken_when_the_first_is_done(handles: Handles) -> None:
     here, there = handles
-    first, second = seat(0.2), seat(0.2)
+    first, second = seat(0.8), seat(0.8)
     assert here.acquire(first).granted
     turn = there.acquire(second)
     assert not turn.granted
     assert turn.ask_again > 0
-    assert turn.wait >= 0.2
+    assert turn.wait >= 0.8
     assert not second.ready
     here.release(first, sent=True)
     assert wait(second, 5.0)
     turn = there.acquire(second)
     assert turn.granted
-    assert 0.0 < turn.wait <= 0.2
+    assert 0.0 < turn.wait <= 0.8
     time.sleep(turn.wait)
     assert there.acquire(second) == Turn(granted=True, wait=0.0)
 
@@ -166,11 +166,11 @@ def test_the_delay_that_a_fetch_of_robots_txt_brings_counts_in_full(handles: Han
     here, there = handles
     fetch = seat(alone=True)
     assert here.acquire(fetch).granted
-    fetch.delay = 0.4
+    fetch.delay = 5.0
     here.release(fetch, sent=True)
     turn = there.acquire(seat(0.1))
     assert turn.granted
-    assert 0.3 < turn.wait <= 0.4
+    assert 4.0 < turn.wait <= 5.0
 
 
 def test_first_come_first_served(handles: Handles) -> None:
@@ -234,12 +234,12 @@ def test_a_push_counts_for_whoever_waits_already(handles: Handles) -> None:
     here.release(first, sent=True)
     turn = there.acquire(second)
     assert turn.granted
-    here.release(seat(0.1), sent=True, push=0.5)
+    here.release(seat(0.1), sent=True, push=5.0)
     time.sleep(turn.wait)
     turn = there.acquire(second)
     assert turn.granted
-    assert 0.3 < turn.wait <= 0.5
-    assert 0.3 < turn.pushed <= 0.5
+    assert 4.0 < turn.wait <= 5.0
+    assert 4.0 < turn.pushed <= 5.0
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -263,10 +263,10 @@ def test_back_off_grows_with_each_overload_and_ends_with_a_good_answer(
         there.release(other, sent=False)
         return turn
 
-    assert 0.8 < answer(here, overloaded=True).wait <= 1.25
+    assert 0.0 < answer(here, overloaded=True).wait <= 1.25
     assert answer(there, overloaded=False).wait == 0.0
-    assert 0.8 < answer(here, overloaded=True).wait <= 1.25
-    assert 1.8 < answer(there, overloaded=True).wait <= 2.5
+    assert 0.0 < answer(here, overloaded=True).wait <= 1.25
+    assert 1.25 < answer(there, overloaded=True).wait <= 2.5
 
 
 def test_requests_bound_to_nothing_pass_side_by_side(handles: Handles) -> None:

@@ -237,12 +237,12 @@ def test_the_ledger_is_told_of_a_request_that_is_on_its_way(tmp_path: Path) -> N
     with locked(path):
         seat = begin_fetch(store)
     wait_until_back(store)
-    mine = Seat(HOST, 0.1, 60.0)
+    mine = Seat(HOST, 5.0, 60.0)
     assert not other.acquire(mine).granted
     store.release(seat, sent=True)
     turn = other.acquire(mine)
     assert turn.granted
-    assert 0.0 < turn.wait <= 0.1
+    assert 4.0 < turn.wait <= 5.0
     store.close()
     other.close()
 
@@ -291,7 +291,7 @@ def test_overloads_in_a_row_are_counted_meanwhile(tmp_path: Path) -> None:
     with locked(path):
         fetch(store, 0.0, overloaded=True)
         again = Seat(HOST, 0.0, 60.0)
-        assert 0.5 < store.acquire(again).pushed <= 1.25
+        assert 0.0 < store.acquire(again).pushed <= 1.25
     wait_until_back(store)
     while (turn := store.acquire(again)).wait:
         time.sleep(turn.wait)
@@ -340,7 +340,7 @@ def test_processes_that_lose_their_server_and_find_it_again(
     store = {"kind": "redis", "place": server.url, **options}
     agents = [f"{name}Bot/1.0 (+https://example.org/bot)" for name in ("One", "Two")]
     crawls = [
-        crawl(store, [place.url("/page")], threads=2, seconds=7, ua=agent) for agent in agents
+        crawl(store, [place.url("/page")], threads=2, seconds=9, ua=agent) for agent in agents
     ]
     place.wait_for(8, timeout=20.0)
     server.stop()

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -250,15 +251,15 @@ def test_restarted_in_mid_run_no_gap_is_lost(
     place.wait_for(16, timeout=20.0)
     server.stop()
     stopped = time.monotonic()
-    time.sleep(0.5)
+    time.sleep(1.5)
+    before_start = time.monotonic()
     server.start()
-    started = time.monotonic()
     assert all(each.result()["errors"] == {} for each in crawls)
     assert min(place.gaps()) >= 0.5
-    # What had its turn already goes out; nothing else does.
-    during = [each.time for each in place.log if stopped + 0.2 < each.time < started]
-    assert during == []
-    assert any(each.time > started for each in place.log)
+    # What had its turn already goes out, one for each host; nothing else does.
+    during = [each.host for each in place.log if stopped < each.time < before_start]
+    assert max(Counter(during).values(), default=0) <= 1
+    assert any(each.time > before_start for each in place.log)
 
 
 def test_a_cluster_takes_the_scripts(site: Sites, redis_server: Servers) -> None:
