@@ -61,6 +61,7 @@ class Copies:
             return copy
         if waiter.outcome is not None:
             return waiter.outcome  # fetched while we waited: it counts however short its life
+        self._guard.refuse_within()
         found = self._claim(key, waiter)
         self._guard.catch_up()
         return found

@@ -29,6 +29,19 @@ class Guard:
         is_owned: bool = self.lock._is_owned()  # noqa: SLF001 - threading.Condition asks it so too
         return is_owned
 
+    def refuse_within(self) -> None:
+        """Refuse what must have an answer now, where a section of this thread is half done.
+
+        Raises RuntimeError: only a signal handler, a ``__del__`` or a weak reference's callback
+        comes there.
+        """
+        if self.is_ours:
+            raise RuntimeError(
+                "a request was made while this very thread was taking a turn for another: by a "
+                "signal handler, a __del__ or a weakref callback. Let it set a flag, and make the "
+                "request from the main code or another thread."
+            )
+
     def put_off(self, act: Callable[[], object]) -> None:
         """Let something be done when the section is over."""
         self._put_off.append(act)

@@ -63,6 +63,7 @@ class Turns:
         now = self._clock()
         if host is not None and self._passes(host, seat, now):
             return NOW
+        self._guard.refuse_within()
         with self._guard.lock:
             host = self._hosts.get(seat.host) or self._add(seat.host, now)
             woken = self._end_overdue(host, now)

@@ -577,23 +577,33 @@ def give_back(seat: Seat) -> Flow[None]:
     yield from Release(seat, sent=False)
 
 
-class CollectedLock:
-    """A lock whose holder the garbage collector interrupts, as it may wherever it gets memory."""
+class InterruptedLock:
+    """A lock whose holder is interrupted: by the garbage collector, or by a signal's handler."""
 
-    def __init__(self, lock: Any) -> None:
+    def __init__(self, lock: Any, act: Callable[[], object]) -> None:
         self._lock = lock
         self._is_owned = lock._is_owned
+        self._act = act
 
     def __enter__(self) -> None:
         self._lock.acquire()
-        gc.collect()
+        try:
+            self._act()
+        except BaseException:
+            self._lock.release()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
 
 
+def interrupt(guard: Guard, act: Callable[[], object]) -> None:
+    guard.lock = InterruptedLock(guard.lock, act)
+
+
 def let_collector_in(guard: Guard) -> None:
-    guard.lock = CollectedLock(guard.lock)
+    """Let it come in a section, as it may wherever it gets memory."""
+    interrupt(guard, gc.collect)
 
 
 def leave_on_closed_loop(coroutine: Coroutine[Any, Any, None], reached: Callable[[], bool]) -> None:
@@ -659,6 +669,22 @@ def test_a_fetch_that_the_collector_closes_is_the_next_ones(store: MemoryStore) 
     finally:
         gc.enable()
     assert store.claim(KEY, CopyWaiter()) == Claimed(None)
+
+
+def test_a_request_amid_the_taking_of_a_turn_is_refused(store: MemoryStore) -> None:
+    mine, handlers = Seat(HOST, 1.0, FOR_EVER), Seat(HOST, 1.0, FOR_EVER)
+    interrupt(store._turns._guard, lambda: store.acquire(handlers))
+    with pytest.raises(RuntimeError, match="signal handler"):
+        store.acquire(mine)
+    assert not mine.held
+    assert not handlers.held
+
+
+def test_and_so_is_one_amid_the_claim_of_a_copy(store: MemoryStore) -> None:
+    interrupt(store._copies._guard, lambda: store.claim(KEY, CopyWaiter()))
+    with pytest.raises(RuntimeError, match="signal handler"):
+        store.claim(KEY, CopyWaiter())
+    assert not store._copies._claims
 
 
 def test_a_coroutine_that_is_closed_while_a_slow_store_is_asked_comes_to_its_end() -> None:

@@ -18,6 +18,7 @@ from polite_transport.flow import (
     heed,
     leave,
 )
+from polite_transport.steps import Acquire, Release, Wait
 from polite_transport.stores.base import Claimed, CopyKey, CopyWaiter, Seat, StoreFault, Turn
 
 from .clockwork import ANSWERED, PAGE, START, Clockwork, file
@@ -109,6 +110,22 @@ def test_one_in_the_queue_is_told_too() -> None:
     assert caught.value.wait == 10.0, "the one before it starts in 5 s, and 5 s lie after that"
     assert caught.value.why is WaitReason.QUEUE
     assert "before it, and Policy(min_delay=3) keeps" in str(caught.value)
+
+
+def test_what_rounding_leaves_of_max_wait_is_not_waited_for() -> None:
+    world = Clockwork()
+    call = world.call(policy=Policy(min_delay=3.0, max_wait=5.0))
+    world.run(check(call))
+    flow = enter(call)
+    queued = Turn(granted=False, wait=4.0, ask_again=60.0)
+    assert isinstance(next(flow), Acquire)
+    wait = flow.send(queued)
+    assert isinstance(wait, Wait)
+    assert wait.seconds == 5.0
+    assert isinstance(flow.send(5.0 - 4e-15), Acquire)
+    assert isinstance(flow.send(queued), Release)
+    with pytest.raises(WaitTooLong, match="max_wait=5"):
+        flow.send(None)
 
 
 def test_coming_back_after_the_time_it_names_is_right() -> None:

@@ -408,6 +408,9 @@ class NoLock:
 
     def __exit__(self, *_: object) -> None: ...
 
+    def _is_owned(self) -> bool:
+        return False
+
 
 def test_requests_bound_to_nothing_take_no_lock(turns: Turns) -> None:
     turns.acquire(first := seat(0.0))  # the first one has to take the host in

@@ -1,13 +1,15 @@
-"""Adapters of requests that are no HTTPAdapter: their requests take turns like any others."""
+"""Adapters that are no HTTPAdapter, transports of others: their requests take turns like any."""
 
 import http.client
 import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 import requests
 import urllib3
@@ -19,7 +21,9 @@ from polite_transport import (
     MemoryStore,
     Policy,
     PoliteAdapter,
+    PolitePoolManager,
     PoliteSession,
+    PoliteTransport,
     RobotsUnreachable,
     WaitTooLong,
     install,
@@ -326,3 +330,73 @@ def test_a_request_to_a_host_that_is_left_alone_amid_another(
     assert exempt.targets() == ["/within"]
     assert place.targets() == ["/robots.txt", "/echo", "/next"]
     assert min(place.gaps()) >= DELAY
+
+
+# --- other requests within a fetch of robots.txt --------------------------------------------
+
+
+class Nosy(OverUrllib3):
+    """One that asks for a page of the same site first, where it is given a robots.txt to fetch."""
+
+    def __init__(self, look: Callable[[str], object]) -> None:
+        super().__init__()
+        self.look = look
+
+    def send(self, request: PreparedRequest, *arguments: Any, **options: Any) -> Response:
+        if str(request.url).endswith("/robots.txt"):
+            with pytest.raises(RuntimeError, match="in this very thread"):
+                self.look(str(request.url).replace("/robots.txt", "/private"))
+        return super().send(request, *arguments, **options)
+
+
+class NosyTransport(httpx.HTTPTransport):
+    """The same for httpx."""
+
+    def __init__(self, look: Callable[[str], object]) -> None:
+        super().__init__()
+        self.look = look
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/robots.txt":
+            with pytest.raises(RuntimeError, match="in this very thread"):
+                self.look(str(request.url.join("/private")))
+        return super().handle_request(request)
+
+
+def look_with_requests(store: MemoryStore, url: str) -> None:
+    with PoliteSession(ua=UA, store=store) as session:
+        session.get(url)
+
+
+def look_with_httpx(store: MemoryStore, url: str) -> None:
+    with httpx.Client(transport=PoliteTransport(ua=UA, store=store)) as client:
+        client.get(url)
+
+
+def look_with_urllib3(store: MemoryStore, url: str) -> None:
+    PolitePoolManager(ua=UA, store=store, retries=False).request("GET", url)
+
+
+LOOKS = [look_with_requests, look_with_httpx, look_with_urllib3]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_page_within_the_fetch_is_checked_for_itself(
+    site: Start, store: MemoryStore, look: Callable[[MemoryStore, str], object]
+) -> None:
+    place = site("User-agent: *\nDisallow: /private\n")
+    with PoliteSession(ua=UA, store=store) as session:
+        session.mount("http://", Nosy(partial(look, store)))
+        session.get(place.url("/page"))
+    assert place.targets() == ["/robots.txt", "/page"]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_and_so_it_is_within_that_of_a_transport(
+    site: Start, store: MemoryStore, look: Callable[[MemoryStore, str], object]
+) -> None:
+    place = site("User-agent: *\nDisallow: /private\n")
+    inner = NosyTransport(partial(look, store))
+    with httpx.Client(transport=PoliteTransport(inner, ua=UA, store=store)) as client:
+        client.get(place.url("/page"))
+    assert place.targets() == ["/robots.txt", "/page"]
