@@ -1,5 +1,6 @@
 """How Scrapy's add-on reads robots.txt: in its slots, through its proxies, when it is stopped."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -60,7 +61,8 @@ class Pages(scrapy.Spider):
 
     def failed(self, failure):
         self.failures.append(failure.value)
-        print("failed", [note for note in failure.value.__notes__ if "robots.txt" in note])
+        notes = getattr(failure.value, "__notes__", [])
+        print("failed", failure.value, [note for note in notes if "robots.txt" in note])
 
     def closed(self, reason):
         print("exceptions", len(set(map(id, self.failures))))
@@ -155,6 +157,39 @@ def test_a_body_that_trickles_is_given_up(
         {"urls": [place.url("/page")]}, policy={"robots_timeout": 1.5}, DOWNLOAD_HANDLERS=handlers
     )
     assert set(place.targets()) == {"/robots.txt"}
+
+
+RULES = ("User-agent: *\n" + "Disallow: /private\n" * 500 + "Disallow: /\n").encode()
+SQUEEZED = gzip.compress(RULES)
+GZIP = {"Content-Encoding": "gzip", "Retry-After": "600"}
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(body=RULES, close="body", headers={"Retry-After": "600"}), "its body ends early"),
+        (Answer(body=SQUEEZED[: len(SQUEEZED) // 2], headers=GZIP), "compressed body ends early"),
+        (Answer(body=RULES, headers=GZIP), "its compressed body is broken"),
+    ],
+)
+def test_a_broken_body_opens_nothing(
+    site: Callable[..., Site], answer: Answer, said: str, *, lenient: bool
+) -> None:
+    place = site(answer)
+    urls = [place.url("/page"), place.url("/other")]
+    told = crawl({"urls": urls}, DOWNLOAD_FAIL_ON_DATALOSS=not lenient)
+    assert place.targets() == ["/robots.txt"]
+    assert len([line for line in told if said in line]) == 2
+
+
+def test_a_compressed_one_is_read(site: Callable[..., Site]) -> None:
+    place = site(Answer(body=SQUEEZED, headers=GZIP))
+    crawl({"urls": [place.url("/page")]})
+    assert place.targets() == ["/robots.txt"]
+    place.serve("/robots.txt", Answer(body=gzip.compress(b"User-agent: *\n"), headers=GZIP))
+    crawl({"urls": [place.url("/page")]})
+    assert place.targets()[1:] == ["/robots.txt", "/page"]
 
 
 # --- proxies ---------------------------------------------------------------------------------

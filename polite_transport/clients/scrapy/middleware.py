@@ -141,7 +141,10 @@ class PoliteMiddleware:
         await asyncio.gather(*self._leaving.values())
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Do what the response asks of its host."""
+        """Do what the response asks of its host; a robots.txt goes to whom it was fetched for."""
+        fetch = RobotsFetch.of(request)
+        if fetch is not None:
+            return fetch.take(request, response)
         call = await self._left(request)
         if call is not None:
             attempt = Attempt(

@@ -32,6 +32,7 @@ class RobotsFetch:
         self._sent_at: float | None = None
         self._received = 0
         self._takes_too_long = False
+        self._reply: Reply | None = None
         meta = {
             _KEY: self,
             "allow_offsite": True,
@@ -39,6 +40,7 @@ class RobotsFetch:
             "dont_merge_cookies": True,
             "dont_redirect": True,
             "dont_retry": True,
+            "download_fail_on_dataloss": False,  # it would take the status from us; see _read
             "download_timeout": step.timeout,  # Scrapy's handlers count it from the slot on
         }
         if "proxy" in page.meta:
@@ -99,8 +101,22 @@ class RobotsFetch:
                 raise
             # Whatever it is, there was no answer.
             return Reply(None, error=error, elapsed=self._elapsed)
-        self.note_sending(self._request)
-        return self._read(response)
+        return self._reply or self._read(response)  # the latter where no middleware was called
+
+    def take(self, request: Request, response: Response) -> Response:
+        """Read the response as it came, and leave nothing for other middlewares to decode.
+
+        Scrapy's own undoes what a broken compression left, as if it were whole.
+        request: as it was sent.
+        """
+        self.note_sending(request)
+        self._reply = self._read(response)
+        headers = {
+            name: values
+            for name, values in response.headers.items()
+            if name.lower() != b"content-encoding"
+        }
+        return response.replace(headers=headers, body=b"")
 
     def _leave_queue(self, downloader: Any) -> None:
         """Give up for good: a slot keeps what nobody waits for any more, and sends it in time.
@@ -120,6 +136,9 @@ class RobotsFetch:
         if self._takes_too_long:
             too_long = "its body takes too long"
             return Reply(response.status, headers, broken=too_long, elapsed=elapsed)
+        if "dataloss" in response.flags:
+            cut = "its body ends early"
+            return Reply(response.status, headers, broken=cut, elapsed=elapsed)
         try:
             body = Body(self._step.max_bytes, headers.get("content-encoding"))
             body.feed(response.body)
