@@ -72,7 +72,9 @@ def open_politely(
 
     do_open: the handler's own, with its other arguments: http_class, request, and ``connection``.
     """
-    sent = request.get_header("User-agent")
+    sent: Any = request.get_header("User-agent")
+    if isinstance(sent, bytes):  # http.client takes both
+        sent = sent.decode("latin-1")
     ua = who.user_agent
     if ua is not None and sent != ua:
         if sent is not None and not sent.startswith(_LIBRARY_UA):
@@ -234,8 +236,8 @@ def _read(
         else:
             if hand.time_is_up:  # the end that came is perhaps one that we have made
                 return b"", _TOO_SLOW
-        if response.length:  # announced, and not come
-            return b"", "its body ends early"
+            if response.length:  # announced, and not come
+                return b"", "its body ends early"
         return body.content(), None
     except BrokenBody as error:
         return b"", str(error)

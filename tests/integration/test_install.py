@@ -234,6 +234,18 @@ def test_a_robots_txt_that_aiohttp_asks_for_twice(site: Start, store: MemoryStor
     assert place.gaps()[-1] >= DELAY
 
 
+@pytest.mark.parametrize("client", [client for client, _ in CLIENTS])
+def test_of_a_long_robots_txt_the_first_part_counts(
+    site: Start, store: MemoryStore, client: Callable[[], Any]
+) -> None:
+    place = site(Answer(body=ROBOTS.encode() + b"#" * 600_000))
+    with client() as get, install(ua=UA, store=store):
+        get(place.url("/page"))
+        with pytest.raises(DisallowedByRobots):
+            get(place.url("/private"))
+    assert place.targets() == ["/robots.txt", "/page"]
+
+
 # What a client may make of it beyond escapes, where that is more.
 SPELT = {
     "/%7Ebot": "",

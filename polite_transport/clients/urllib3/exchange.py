@@ -18,21 +18,26 @@ def with_user_agent(who: Visitor, headers: Any) -> tuple[Any, str | None]:
 
     The script's own mapping stays as it is. None = none is sent.
     """
-    key = sent = None
-    for name in headers or ():
-        if name.lower() == "user-agent":
-            key, sent = name, headers[name]
-            break
+    # urllib3 takes bytes for either, and a dict may hold several spellings of the name.
+    names = [name for name in headers or () if _text(name).lower() == "user-agent"]
+    sent = _text(headers[names[-1]]) if names else None
     ua = who.user_agent
-    if ua is None and sent is not None:
+    if ua is None and len(names) == 1:
         return headers, None if sent == SKIP_HEADER else sent
     if ua is not None and sent not in (None, ua, URLLIB3_UA, SKIP_HEADER):
         say_replaced(str(sent), ua)
-    # urllib3 would add its own further down, unchecked.
-    chosen = ua or URLLIB3_UA
+    # urllib3 would add its own further down, unchecked; and of several the site would see all.
+    chosen = ua or sent or URLLIB3_UA
     written: Any = {} if headers is None else headers.copy()
-    written[key or "User-Agent"] = chosen
-    return written, chosen
+    for name in names[:-1]:
+        del written[name]
+    written[names[-1] if names else "User-Agent"] = chosen
+    return written, None if chosen == SKIP_HEADER else chosen
+
+
+def _text(name_or_value: Any) -> str:
+    is_bytes = isinstance(name_or_value, bytes)
+    return name_or_value.decode("latin-1") if is_bytes else str(name_or_value)
 
 
 def with_decision(response: BaseHTTPResponse, decision: Decision) -> BaseHTTPResponse:

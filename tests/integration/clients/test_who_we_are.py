@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.request import Request, urlopen
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from polite_transport import (
     PolitePoolManager,
     PoliteSession,
     PoliteTransport,
+    install,
 )
 from polite_transport.testing import Answer, Site
 
@@ -206,8 +208,23 @@ def test_a_user_agent_in_bytes(site: Start, store: MemoryStore) -> None:
             session.get(place.url("/mine"), headers={"User-Agent": UA.encode()})
         with pytest.raises(DisallowedByRobots):
             client.get(place.url("/mine"), headers=headers)
+    with PolitePoolManager(store=store) as manager, pytest.raises(DisallowedByRobots):
+        manager.request("GET", place.url("/mine"), headers=headers)  # type: ignore[arg-type]
+    with install(store=store), pytest.raises(DisallowedByRobots):
+        urlopen(Request(place.url("/mine"), headers={"User-Agent": UA.encode()}))  # type: ignore[dict-item]
     assert place.targets() == ["/robots.txt"]
     assert place.log[0].headers["user-agent"] == UA
+
+
+@pytest.mark.parametrize("ua", [None, UA])
+def test_of_two_spellings_one_goes_out(site: Start, store: MemoryStore, ua: str | None) -> None:
+    place = site("User-agent: MyBot\nDisallow: /mine\n")
+    two = {"User-Agent": "Other/1.0 (+https://example.org/other)", "user-agent": UA}
+    with PolitePoolManager(ua=ua, store=store, headers=two) as manager:
+        manager.request("GET", place.url("/page"))
+        with pytest.raises(DisallowedByRobots):
+            manager.request("GET", place.url("/mine"))
+    assert [each.headers["user-agent"] for each in place.log] == [UA, UA]
 
 
 def test_a_session_without_the_header_gets_urllib3_s_own(site: Start, store: MemoryStore) -> None:
