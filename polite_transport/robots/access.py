@@ -20,7 +20,11 @@ from polite_transport.robots.redirects import MOST_HOPS
 
 _EMPTY_FILE = parse_robots(b"")
 _PARTS = frozenset({206, 226})  # answers to requests for a part (RFC 9110 15.3.7, RFC 3229 10.4.1)
-_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body|script|title)\b", re.IGNORECASE)
+# A tag that stands in no comment of a robots.txt.
+_HTML = re.compile(
+    rb"^[^#\r\n]*<(?:!doctype\s+html|html|head|body|script|title|meta|div|p|h[1-6])\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 _HTML_BEGINS_WITHIN = 1_024
 
 
@@ -130,11 +134,11 @@ class Copy:
 
     @cached_property
     def is_html(self) -> bool:
-        """Whether a web page was served where a robots.txt should be, without one record."""
+        """Whether a web page was served where a robots.txt should be, without one rule."""
         return (
             self.access is Access.FILE
             and _HTML.search(self.body[:_HTML_BEGINS_WITHIN]) is not None
-            and not self.robots.has_records
+            and not self.robots.has_rules
         )
 
     @property

@@ -2,7 +2,8 @@
 
 import zlib
 
-ACCEPT_ENCODING = "gzip, deflate, identity"  # what Body below can undo, and no more
+# Without deflate: servers send it in two forms under that one name (RFC 9110 section 8.4.1.2).
+ACCEPT_ENCODING = "gzip, identity"
 _ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
 
 
@@ -50,7 +51,8 @@ class Body:
             except zlib.error as error:
                 raise BrokenBody(f"its compressed body is broken: {error}") from error
             # A gzip file may be several members in a row (RFC 1952 section 2.2).
-            chunk = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
+            # Zeros behind the last one fill up a block.
+            chunk = decoder.unused_data.lstrip(b"\0") if decoder.eof else decoder.unconsumed_tail
             if decoder.eof and chunk:
                 decoder = self._decoder = zlib.decompressobj(_ZLIB_OR_GZIP)
 

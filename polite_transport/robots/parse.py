@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from polite_transport.robots.answers import Answers, Rules
@@ -35,7 +36,6 @@ class Robots:
     """A parsed robots.txt. What it says never changes, and threads may share it.
 
     sitemaps: the values of its Sitemap records. cut: the body was longer than was read.
-    has_records: at least one line of it speaks to robots; a page of HTML has none.
     names_nobody: it has no User-agent line, so that no rule of it counts.
     """
 
@@ -46,7 +46,6 @@ class Robots:
         "_parsed",
         "_rules",
         "cut",
-        "has_records",
         "names_nobody",
         "sitemaps",
     )
@@ -62,8 +61,13 @@ class Robots:
             self.sitemaps = tuple(
                 written(record.value) for record in parsed.of_file if record.kind == "sitemap"
             )
-        self.has_records = bool(parsed.agents or parsed.leading or self.sitemaps)
         self.names_nobody = not parsed.agents
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether one rule in it is for anyone; a page of HTML has none."""
+        namings = chain.from_iterable(self._parsed.agents.values())
+        return any(section.lines for _, _, section in namings)
 
     def check(self, url: str, product_token: str) -> Verdict:
         """Return whether ``product_token`` may fetch ``url``, and why.

@@ -38,6 +38,7 @@ RULES = frozenset({"allow", "disallow"})
 AGENT_RECORDS = frozenset(
     {"crawl-delay", "request-rate", "visit-time", "content-usage", "content-signal"}
 )
+DELAYS = frozenset({"crawl-delay", "request-rate"})
 FILE_RECORDS = frozenset({"sitemap", "host", "clean-param", "license"})
 
 # The spellings that nearly every line has need no closer look.
@@ -149,15 +150,29 @@ class Reading:
     without_colon: the last user-agent line has none, so what stands under it may have none.
     """
 
-    __slots__ = ("_named", "_orphaned", "_run", "in_head", "parsed", "section", "without_colon")
+    __slots__ = (
+        "_came",
+        "_given",
+        "_named",
+        "_orphaned",
+        "_runs",
+        "in_head",
+        "parsed",
+        "section",
+        "without_colon",
+    )
 
     def __init__(self) -> None:
         self.parsed = Parsed()
         self.section = Section()  # of no agent: nobody keeps these rules
         self.in_head = False
         self.without_colon = True
-        self._named: list[str] = []  # agents since the last rule or run: those the next run is for
-        self._run: list[Record] | None = None  # agents' records since the last user-agent line
+        self._named: list[str] = []  # agents since the last rule
+        # Agents' records: how many of those, from the first, were given one of a kind before the
+        # last user-agent line; which kinds came since; the runs since, by whom they begin with.
+        self._given: dict[str, int] = {}
+        self._came: set[str] = set()
+        self._runs: dict[int, list[Record]] = {}
         self._orphaned: list[Record] = []  # agents' records under rules of no agent
 
     def agent(self, value: str, line: int, *, colon: bool) -> None:
@@ -165,10 +180,14 @@ class Reading:
         if not self.in_head:
             self.section = Section()
             self.without_colon = False
-        if not self.in_head or self._run is not None:
             self._named = []
+            self._given = {}
+        elif self._came:
+            self._given.update(dict.fromkeys(self._came, len(self._named)))
         self.in_head = True
-        self._run = None
+        if self._came:
+            self._came = set()
+            self._runs = {}
         if not colon:
             self.without_colon = True
         token = token_of(value)
@@ -187,11 +206,15 @@ class Reading:
         if not self.parsed.agents:
             (self._orphaned if self.section.lines else self.parsed.leading).append(record)
             return
-        if self._run is None:
-            self._run = []
-            for token in dict.fromkeys(self._named):  # once each, however often it is named
-                self.parsed.records.setdefault(token, []).append(self._run)
-        self._run.append(record)
+        kind = "delay" if record.kind in DELAYS else record.kind
+        self._came.add(kind)
+        start = self._given.get(kind, 0)  # those before it have theirs
+        run = self._runs.get(start)
+        if run is None:
+            run = self._runs[start] = []
+            for token in dict.fromkeys(self._named[start:]):  # once each, however often it is named
+                self.parsed.records.setdefault(token, []).append(run)
+        run.append(record)
 
     def end(self) -> Parsed:
         """Return the file; one that names no agent at all speaks to everyone."""

@@ -211,7 +211,10 @@ def test_only_a_file_speaks_for_an_outage(last: Reply) -> None:
         (b"<htmlish>", False),
         (b"<html>\nUser-agent: *\nDisallow: /\n", False),
         (b"User-agent: *\nDisallow: /<html>\n", False),
-        (b"Sitemap: http://example.org/<html>", False),
+        (b"<html>\nsitemap: '/x',\nUser-agent: foo\nCrawl-delay: 5\n", True),
+        (b"<div>Not found</div>", True),
+        (b"Sitemap: http://example.org/", False),
+        (b"User-agent: *\nDisallow:\n# <p>", False),
         (b"", False),
     ],
 )

@@ -55,6 +55,12 @@ def test_a_gzip_file_may_be_several_members() -> None:
         assert read(chunks, "gzip") == FILE + b"# more\n"
 
 
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+def test_zeros_behind_it_are_none_of_it(size: int) -> None:
+    wire = gzip.compress(FILE) + bytes(20)
+    assert read([wire[at : at + size] for at in range(0, len(wire), size)], "gzip") == FILE
+
+
 @pytest.mark.parametrize("encoding", [None, "gzip"])
 def test_one_byte_more_than_wanted_is_kept_and_no_more_is_read(encoding: str | None) -> None:
     body = Body(100, encoding)

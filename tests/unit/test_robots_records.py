@@ -69,7 +69,10 @@ def test_records_of_agents_and_of_the_file() -> None:
         "Crawl-delay: 9\nHost: e.org\nUser-agent: a\nCrawl-delay: 1\nUser-agent: b\n"
         "Disallow: /\nVisit-time: 0100-0200\nLicense: https://e.org/é\n".encode()
     )
-    assert robots.records("a") == (Record("crawl-delay", "1", 4),)
+    assert robots.records("a") == (
+        Record("crawl-delay", "1", 4),
+        Record("visit-time", "0100-0200", 7),
+    )
     assert robots.records("b") == (
         Record("visit-time", "0100-0200", 7),
         Record("crawl-delay", "9", 1),
@@ -84,17 +87,42 @@ def test_records_of_agents_and_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b"User-agent: *\n", True),
-        (b"Sitemap: https://e.org/s.xml", True),
-        (b"Crawl-delay: 3", True),
+        (b"User-agent: a\nDisallow: /x\n", True),
+        (b"User-agent: *\n", False),
+        (b"Disallow: /\n", False),
+        (b"Sitemap: https://e.org/s.xml", False),
+        (b"Crawl-delay: 3", False),
         (b"", False),
-        (b"# nothing", False),
         (b"<!doctype html><script>var o = {host: 'a', allow: true}</script>\nallow: 1\n", False),
         (b"Internal error", False),
     ],
 )
-def test_has_records(body: bytes, expected: bool) -> None:
-    assert parse_robots(body).has_records is expected
+def test_has_rules(body: bytes, expected: bool) -> None:
+    assert parse_robots(body).has_rules is expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "delays"),
+    [
+        ("A, Visit-time: 0600-0845, B, Crawl-delay: 4", {"a": 4, "b": 4}),
+        ("A, Content-Signal: ai-train=no, B, Visit-time: 0600-0845, C, Crawl-delay: 4", "abc"),
+        ("A, Crawl-delay: 4, B, Crawl-delay: 5", {"a": 4, "b": 5}),
+        ("A, Crawl-delay: 4, Visit-time: 0600-0845, B", {"a": 4, "b": None}),
+        ("A, Request-rate: 1/4, B, Crawl-delay: 5", {"a": None, "b": 5}),
+        (
+            "A, Crawl-delay: 4, B, Visit-time: 0600-0845, C, Crawl-delay: 5",
+            {"a": 4, "b": 5, "c": 5},
+        ),
+        ("A, Disallow: /, B, Crawl-delay: 4", {"a": None, "b": 4}),
+    ],
+)
+def test_a_delay_is_for_those_named_since_the_last_rule_or_delay(
+    lines: str, delays: dict[str, int | None] | str
+) -> None:
+    named = [each if ":" in each else f"User-agent: {each}" for each in lines.split(", ")]
+    robots = parse_robots("\n".join([*named, "Disallow: /x"]).encode())
+    expected = delays if isinstance(delays, dict) else dict.fromkeys(delays, 4)
+    assert {token: robots.crawl_delay(token) for token in expected} == expected
 
 
 def test_an_agent_named_often_has_a_record_once() -> None:
