@@ -4,8 +4,8 @@ Within the process stand the same queues and copies as in ``MemoryStore``: of al
 or a robots.txt, one at a time goes on to the ledger. That keeps first come first served within the
 process, and the ledger's own queue as short as there are processes.
 
-What goes on beside the requests stands in ``background.py``, and what is done while the ledger is
-away in ``outage.py``.
+The turns stand here and the copies in ``shared_copies.py``; what goes on beside the requests in
+``background.py``, and what is done while the ledger is away in ``outage.py``.
 """
 
 import logging
@@ -16,30 +16,17 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from polite_transport.pacing.retry_after import backoff
-from polite_transport.robots.access import Copy, Reply
 from polite_transport.stores.background import Background
 from polite_transport.stores.base import (
     NOW,
-    Busy,
-    Claimed,
-    CopyKey,
-    CopyWaiter,
     Seat,
     StoreFault,
     Turn,
 )
 from polite_transport.stores.front import Front, is_for_all
-from polite_transport.stores.ledger import (
-    Elsewhere,
-    Failed,
-    Kept,
-    Leave,
-    Ledger,
-    Packed,
-    ledger_key,
-)
+from polite_transport.stores.ledger import Leave, Ledger
 from polite_transport.stores.outage import OnError, Outage, Outages
-from polite_transport.stores.packing import NotACopy, pack, unpack
+from polite_transport.stores.shared_copies import SharedCopies
 
 log = logging.getLogger("polite_transport")
 
@@ -78,10 +65,13 @@ class SharedStore:
         self.renew = self.front.renew
         self.is_blocked_by = self.front.is_blocked_by
         self._background = Background(ledger, lease, clock)
+        copies = SharedCopies(
+            self.front.copies, ledger, self._background, self._outages, clock, wall
+        )
+        self.claim = copies.claim
+        self.publish = copies.publish
         _alive.add(self)
         weakref.finalize(self, ledger.close)
-
-    # --- turns ------------------------------------------------------------------------------
 
     def acquire(self, seat: Seat) -> Turn:
         """See ``Store.acquire``."""
@@ -216,73 +206,6 @@ class SharedStore:
             self._background.owe(seat.host, name, leave)
             return max(leave.push, backoff(1, leave.delay) if leave.overloaded else 0.0)
 
-    # --- copies -----------------------------------------------------------------------------
-
-    def claim(self, key: CopyKey, waiter: CopyWaiter) -> Copy | Reply | Claimed | Busy:
-        """See ``Store.claim``."""
-        found = self.front.copies.claim(key, waiter)
-        if not isinstance(found, Claimed):
-            return found
-        if self._outages.alone is None:
-            try:
-                return self._claim_shared(key, waiter, found)
-            except StoreFault as fault:
-                if self._outages.endure(fault, self._background) is None:
-                    raise
-        return found
-
-    def _claim_shared(
-        self, key: CopyKey, waiter: CopyWaiter, found: Claimed
-    ) -> Copy | Reply | Claimed | Busy:
-        if not waiter.token:
-            waiter.token = self._background.token(0.0)
-            waiter.since = self._clock()
-        name, shared_key = waiter.token, ledger_key(key)
-        self._background.expect(name, waiter)
-        answer = self._ask_copy(shared_key, name, waiter.since)
-        if isinstance(answer, Elsewhere):
-            return Busy(answer.ask_again)
-        self._background.expect_no_longer(name)
-        if isinstance(answer, Claimed):
-            self._background.fetching[name] = (shared_key, waiter)
-            return answer if answer.last is not None else found
-        waiter.token = ""
-        self.front.copies.publish(key, waiter, answer)
-        return answer
-
-    def _ask_copy(self, key: str, name: str, since: float) -> Copy | Reply | Claimed | Elsewhere:
-        while True:
-            waited = self._clock() - since
-            answer = self._ledger.claim(key, name, waited, self.now())
-            if isinstance(answer, Elsewhere):
-                return answer
-            if isinstance(answer, Failed):
-                return Reply(None, error=OSError(answer.error))
-            packed = answer.packed if isinstance(answer, Kept) else answer.last
-            try:
-                copy = None if packed is None else unpack(packed)
-            except NotACopy as error:
-                log.warning("the store's copy for %s is fetched anew: %s", key, error)
-                self._ledger.discard(key)
-            else:
-                return copy if isinstance(answer, Kept) and copy is not None else Claimed(copy)
-
-    def publish(self, key: CopyKey, waiter: CopyWaiter, outcome: Copy | Reply | None) -> None:
-        """See ``Store.publish``."""
-        name, waiter.token = waiter.token, ""
-        try:
-            if name:
-                self._background.end(name)
-            if name and self._outages.alone is None:
-                self._ledger.publish(ledger_key(key), name, _shareable(outcome))
-        except StoreFault as fault:
-            if outcome is not None:  # else nothing was fetched; a claim given up ends by itself
-                log.warning("the robots.txt of %s is not shared: %s", key.origin, fault)
-        finally:
-            self.front.copies.publish(key, waiter, outcome)
-
-    # --- the store itself -------------------------------------------------------------------
-
     def close(self) -> None:
         """Stop listening and let go of files and connections; the next request starts anew."""
         self._background.close()
@@ -308,14 +231,6 @@ class SharedStore:
         made_of = (type(self), args, tuple(sorted(options.items())))
         _pickled.setdefault(made_of, self)
         return _made_once, made_of
-
-
-def _shareable(outcome: Copy | Reply | None) -> Packed | str | None:
-    if isinstance(outcome, Copy):
-        return pack(outcome)
-    if outcome is None:
-        return None
-    return f"{type(outcome.error).__name__}: {outcome.error}" if outcome.error else "no answer"
 
 
 _alive: weakref.WeakSet[SharedStore] = weakref.WeakSet()
