@@ -52,15 +52,21 @@ def slowest(records: Iterable[Record]) -> Record | None:
     return max(asked, key=lambda pair: pair[0], default=(0.0, None))[1]
 
 
+def counts(record: Record) -> bool:
+    """Whether a record says something; one that should say how fast or when, and does not, is none.
+
+    Empty, or garbled: it hides no other that can be read.
+    """
+    read = _READ.get(record.kind)
+    return read is None or read(record.value) is not None
+
+
 def unreadable(records: Iterable[Record]) -> Iterator[Record]:
     """Yield those of ``records`` that should say how fast or when, and are ignored.
 
     One without a value asks for nothing, and is none of them.
     """
-    for record in records:
-        read = _READ.get(record.kind)
-        if read is not None and record.value and read(record.value) is None:
-            yield record
+    return (record for record in records if record.value and not counts(record))
 
 
 def visit_time(records: Iterable[Record]) -> VisitTime | None:

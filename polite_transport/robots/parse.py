@@ -13,7 +13,7 @@ from polite_transport.robots.octets import (
     resolved,
     written,
 )
-from polite_transport.robots.pace import slowest, unreadable
+from polite_transport.robots.pace import counts, slowest, unreadable
 from polite_transport.robots.records import (
     MAX_BYTES,
     Parsed,
@@ -175,7 +175,7 @@ class Robots:
         token = asked if asked and asked in parsed.agents else "*"
         records = [record for run in parsed.records.get(token, ()) for record in run]
         if parsed.leading:
-            stated = {record.kind for record in records}
+            stated = {record.kind for record in records if counts(record)}
             records += [record for record in parsed.leading if record.kind not in stated]
         if len(self._answers) >= _REMEMBERED:
             self._answers.clear()

@@ -11,6 +11,8 @@ import re
 from array import array
 from typing import NamedTuple, TypeAlias
 
+from polite_transport.robots.pace import counts
+
 MAX_BYTES = 512_000  # section 2.5 asks for 500 KiB at least; the rest is cut
 
 _BOM = b"\xef\xbb\xbf"
@@ -185,7 +187,7 @@ class Reading:
         elif self._came:
             self._given.update(dict.fromkeys(self._came, len(self._named)))
         self.in_head = True
-        if self._came:
+        if self._runs:
             self._came = set()
             self._runs = {}
         if not colon:
@@ -207,7 +209,8 @@ class Reading:
             (self._orphaned if self.section.lines else self.parsed.leading).append(record)
             return
         kind = "delay" if record.kind in DELAYS else record.kind
-        self._came.add(kind)
+        if counts(record):
+            self._came.add(kind)
         start = self._given.get(kind, 0)  # those before it have theirs
         run = self._runs.get(start)
         if run is None:

@@ -114,15 +114,30 @@ def test_has_rules(body: bytes, expected: bool) -> None:
             {"a": 4, "b": 5, "c": 5},
         ),
         ("A, Disallow: /, B, Crawl-delay: 4", {"a": None, "b": 4}),
+        ("A, Crawl-delay: 5s, B, Crawl-delay: 4", "ab"),
+        ("A, Crawl-delay:, B, Request-rate: none, C, Crawl-delay: 4", "abc"),
+        ("A, Crawl-delay: 9, B, Crawl-delay: 5s, C, Crawl-delay: 4", {"a": 9, "b": 4, "c": 4}),
+        ("Crawl-delay: 4, A", "ab"),
+        ("Crawl-delay: 4, A, Crawl-delay: 2", {"a": 2, "b": 4}),
+        ("Crawl-delay: 4, A, Crawl-delay: 5s", "a"),
+        ("Crawl-delay: 4, A, Crawl-delay:", "a"),
     ],
 )
-def test_a_delay_is_for_those_named_since_the_last_rule_or_delay(
+def test_a_delay_that_can_be_read_is_for_those_named_since_the_last_rule_or_delay(
     lines: str, delays: dict[str, int | None] | str
 ) -> None:
     named = [each if ":" in each else f"User-agent: {each}" for each in lines.split(", ")]
     robots = parse_robots("\n".join([*named, "Disallow: /x"]).encode())
     expected = delays if isinstance(delays, dict) else dict.fromkeys(delays, 4)
     assert {token: robots.crawl_delay(token) for token in expected} == expected
+
+
+def test_a_delay_that_cannot_be_read_is_told_of_whom_it_was_for() -> None:
+    robots = parse_robots(
+        b"User-agent: a\nCrawl-delay: 5s\nUser-agent: b\nCrawl-delay: 4\nDisallow: /x\n"
+    )
+    assert robots.unreadable("a") == (Record("crawl-delay", "5s", 2),)
+    assert robots.unreadable("b") == ()
 
 
 def test_an_agent_named_often_has_a_record_once() -> None:
