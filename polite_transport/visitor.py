@@ -27,6 +27,7 @@ _LIBRARIES = {
     *("python-requests", "python-httpx", "python-urllib", "python-urllib3", "python", "aiohttp"),
     *("scrapy", "curl", "wget", "java", "java-http-client", "go-http-client", "okhttp"),
 }
+_BROWSER = "Mozilla"
 _CONTACT = re.compile(r"https?://|www\.|[^\s@]@[^\s@]", re.IGNORECASE)
 
 
@@ -249,6 +250,13 @@ def _identify(user_agent: str, named: str | None) -> str:
         log.warning(
             "the User-Agent %r names no contact: add a page or a mail address where a site owner "
             "can reach you, such as 'YourBot/1.0 (+https://your.site/bot)'.",
+            user_agent,
+        )
+    elif token == _BROWSER and named is None:
+        log.warning(
+            "the User-Agent %r is a robot's, and yet its product token is 'Mozilla', so that rules "
+            "for its own name go unseen: write 'Mozilla/5.0 (compatible; YourBot/1.0; "
+            "+https://your.site/bot)', or name it with Policy(product_token=...).",
             user_agent,
         )
     return token
