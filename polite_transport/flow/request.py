@@ -67,8 +67,7 @@ def enter(call: Call) -> Flow[None]:
     A request that waited past the life of its copy of robots.txt is checked again.
     Raises WaitTooLong, StoreUnavailable, and whatever ``check`` raises then.
     """
-    yield from _wait_for_window(call)
-    yield from _take(call)
+    yield from _take_within_window(call)
     if call.copy is not None and (call.waited or call.attempts):
         try:
             now = yield from Now()
@@ -79,7 +78,7 @@ def enter(call: Call) -> Flow[None]:
             yield from leave(call, NOT_SENT)
             yield from check(call)
             # Once is enough: fetched just now, a copy counts for this request.
-            yield from _take(call)
+            yield from _take_within_window(call)
     call.attempts += 1
     call.decision.waited = call.waited
 
@@ -93,19 +92,37 @@ def _take(call: Call) -> Flow[None]:
     call.seat = seat
 
 
-def _wait_for_window(call: Call) -> Flow[None]:
-    """Outside the site's Visit-time the turn is at the start of its next window."""
+def _take_within_window(call: Call) -> Flow[None]:
+    """Take a turn; outside the site's Visit-time it is at the start of its next window.
+
+    The wait for a turn may outlast the window: then it is someone else's, and ours a later one.
+    """
+    wait = yield from _until_window(call)
+    while True:
+        if wait:
+            refuse_long_wait(call.decision, call.policy, wait, WaitReason.VISIT_TIME)
+            say_wait(call.target.host, wait, "its Visit-time begins then")
+            call.waited += yield from Sleep(wait)
+        yield from _take(call)
+        try:
+            wait = yield from _until_window(call)
+        except BaseException:
+            yield from leave(call, NOT_SENT)
+            raise
+        if not wait:
+            return
+        yield from leave(call, NOT_SENT)
+
+
+def _until_window(call: Call) -> Flow[float]:
+    """Return the seconds until the site's Visit-time, 0.0 within it or where it is not kept."""
     if call.copy is None or not call.policy.obey_visit_time:
-        return
+        return 0.0
     window = call.copy.robots.visit_time(call.product_token)
     if window is None:
-        return
+        return 0.0
     now = yield from Now()
-    wait = seconds_until_window(window.start, window.end, now)
-    if wait:
-        refuse_long_wait(call.decision, call.policy, wait, WaitReason.VISIT_TIME)
-        say_wait(call.target.host, wait, "its Visit-time begins then")
-        call.waited += yield from Sleep(wait)
+    return seconds_until_window(window.start, window.end, now)
 
 
 def leave(call: Call, attempt: Attempt) -> Flow[None]:

@@ -181,6 +181,25 @@ def test_the_start_of_the_visit_time_is_told_as_such() -> None:
     assert "the site's Visit-time begins then" in str(caught.value)
 
 
+def test_a_turn_that_comes_after_the_visit_time_is_at_its_next_start() -> None:
+    world = Clockwork(file("User-agent: *\nVisit-time: 1000-2214\nCrawl-delay: 60\n"))
+    policy = Policy(obey_visit_time=True)
+    # It is 22:13:20. Within the window is time for robots.txt and one page, 60 seconds later.
+    ten_in_the_morning = 11 * 3600 + 46 * 60 + 40
+    sent = [world.send(policy=policy) for _ in range(3)]
+    assert sent == pytest.approx([60, ten_in_the_morning, ten_in_the_morning + 60])
+
+
+def test_a_turn_that_comes_after_the_visit_time_is_too_far_away() -> None:
+    world = Clockwork(file("User-agent: *\nVisit-time: 1000-2214\nCrawl-delay: 60\n"))
+    policy = Policy(obey_visit_time=True, max_wait=100.0)
+    assert world.send(policy=policy) == 60
+    with pytest.raises(WaitTooLong) as caught:
+        world.send(policy=policy)
+    assert caught.value.why is WaitReason.VISIT_TIME
+    assert world.send(policy=Policy()) == 120, "it has kept the turn"
+
+
 @pytest.mark.parametrize("max_delay", [299.0, 300.0])
 def test_a_pause_beyond_max_delay_is_told_and_never_shortened(max_delay: float) -> None:
     world = Clockwork()
@@ -383,5 +402,8 @@ def test_interrupted_at_any_step_everything_is_given_back(number: int) -> None:
     assert all(host.holder is None for host in hosts.values())
     assert not world.store._copies._claims  # type: ignore[attr-defined]
     assert isinstance(
-        world.store.claim(CopyKey("http://example.org", "other", "follow"), CopyWaiter()), Claimed
+        world.store.claim(
+            CopyKey("http://example.org", "other", "follow", 512_000, 86_400.0), CopyWaiter()
+        ),
+        Claimed,
     )
