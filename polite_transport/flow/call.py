@@ -22,8 +22,9 @@ class NoAnswer(Exception):
         super().__init__(error)
         self.error = error
         self.shared = shared
+        asked = "waited for another request to ask" if shared else "asked"
         self.note = (
-            f"polite_transport met this while it asked for {robots_url}; "
+            f"polite_transport met this while it {asked} for {robots_url}; "
             "the page itself was not asked for"
         )
 

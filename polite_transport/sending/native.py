@@ -46,6 +46,7 @@ def _copied(error: Exception) -> Exception:
     except Exception:  # noqa: BLE001 - made from its args, which its class may not take so
         return error
     copied.args = error.args  # for the same reason
+    copied.__dict__.pop("__notes__", None)  # the list would be one for both
     return copied
 
 

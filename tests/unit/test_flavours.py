@@ -79,6 +79,12 @@ def test_who_shares_a_failure_hears_the_same_whatever_its_class_is_made_from(
 
 def test_who_shares_a_failure_gets_an_exception_of_its_own() -> None:
     down = OSError("down")
-    shared = native_error(NoAnswer(down, "http://a/robots.txt", shared=True), Exception, OSError)
-    assert shared is not down
+    met = NoAnswer(down, "http://a/robots.txt", shared=True)
+    first = native_error(met, Exception, OSError)
+    assert first is not down
     assert not hasattr(down, "__notes__")
+    own = native_error(NoAnswer(down, "http://a/robots.txt", shared=False), Exception, OSError)
+    assert own is down
+    second = native_error(met, Exception, OSError)
+    assert [len(each.__notes__) for each in (first, own, second)] == [1, 1, 1]
+    assert "it waited for another request to ask for http://a/robots.txt" in second.__notes__[0]
