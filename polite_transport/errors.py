@@ -66,7 +66,7 @@ class DisallowedByRobots(PoliteError):
 class RobotsUnreachable(PoliteError):
     """The site's robots.txt answers 429 or 5xx, or is broken, so that nothing may be sent for now.
 
-    retry_in: seconds until it is asked for again.
+    retry_in: seconds until it is asked for again; 0.0 where the next request does it.
     Source: RFC 9309 section 2.3.1.4.
     """
 
@@ -75,9 +75,10 @@ class RobotsUnreachable(PoliteError):
         self.retry_in = retry_in
 
     def __str__(self) -> str:
+        seconds = f"in {self.retry_in:.0f} s" if self.retry_in else "by the next request"
         return (
             f"{self.decision}. It was not sent: try it again later; "
-            f"robots.txt is asked for again in {self.retry_in:.0f} s."
+            f"robots.txt is asked for again {seconds}."
         )
 
     def made_of(self) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ Every touch of what aiohttp does not call public stands here: ``ClientSession._r
 import ssl
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -220,22 +221,24 @@ async def _get_robots(who: Visitor, page: aiohttp.ClientRequest, call: Call, ste
                     ssl=settings.ssl,
                 ) as response,
             ):
-                content, broken = await _read(response, step)
-                found = {name.lower(): value for name, value in response.headers.items()}
-                elapsed = time.monotonic() - started
-                return Reply(response.status, found, content, broken=broken, elapsed=elapsed)
+                return replace(await _read(response, step), elapsed=time.monotonic() - started)
         except (aiohttp.ClientError, TimeoutError) as error:
             return Reply(None, error=error, elapsed=time.monotonic() - started)
 
 
-async def _read(response: aiohttp.ClientResponse, step: Fetch) -> tuple[bytes, str | None]:
+async def _read(response: aiohttp.ClientResponse, step: Fetch) -> Reply:
+    found = {name.lower(): value for name, value in response.headers.items()}
+    content, broken, late = b"", None, False
     try:
         body = Body(step.max_bytes, response.headers.get("Content-Encoding"))
         async for chunk in response.content.iter_any():
             if not body.feed(chunk):
                 break
-        return body.content(), None
-    except (BrokenBody, TimeoutError) as error:
-        return b"", str(error) or "its body takes too long"
+        content = body.content()
+    except BrokenBody as error:
+        broken = str(error)
+    except TimeoutError:
+        late = True
     except aiohttp.ClientError as error:
-        return b"", f"its body ends early ({error})"
+        broken = f"its body ends early ({error})"
+    return Reply(response.status, found, content, broken=broken, late=late)

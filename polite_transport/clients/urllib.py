@@ -31,7 +31,6 @@ from polite_transport.visitor import Visitor, say_replaced, unreadable, verifies
 
 _LIBRARY_UA = "Python-urllib/"
 _CHUNK = 65_536
-_TOO_SLOW = "its body takes too long"
 
 Open = Callable[..., http.client.HTTPResponse]
 
@@ -218,28 +217,28 @@ def _get_robots(
         except (OSError, http.client.HTTPException) as error:
             return Reply(None, error=error, elapsed=hand.elapsed)
         with response:
-            content, broken = _read(response, step, hand)
+            return _read(response, step, hand)
+
+
+def _read(response: http.client.HTTPResponse, step: Fetch, hand: Fetching) -> Reply:
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Reply(response.status, headers, content, broken=broken, elapsed=hand.elapsed)
-
-
-def _read(
-    response: http.client.HTTPResponse, step: Fetch, hand: Fetching
-) -> tuple[bytes, str | None]:
+    content, broken, late = b"", None, False
     try:
         body = Body(step.max_bytes, response.headers.get("Content-Encoding"))
         while chunk := response.read1(_CHUNK):
             if not body.feed(chunk):
                 break
             if hand.time_is_up:
-                return b"", _TOO_SLOW
+                late = True
+                break
         else:
-            if hand.time_is_up:  # the end that came is perhaps one that we have made
-                return b"", _TOO_SLOW
+            late = hand.time_is_up  # the end that came is perhaps one that we have made
             if response.length:  # announced, and not come
-                return b"", "its body ends early"
-        return body.content(), None
+                raise BrokenBody("its body ends early")
+        content = b"" if late else body.content()
     except BrokenBody as error:
-        return b"", str(error)
+        broken = str(error)
     except (OSError, http.client.HTTPException) as error:
-        return b"", f"its body ends early ({error!r})"
+        late = hand.time_is_up or isinstance(error, TimeoutError)
+        broken = f"its body ends early ({error!r})"
+    return Reply(response.status, headers, content, broken=broken, late=late, elapsed=hand.elapsed)

@@ -17,7 +17,7 @@ from polite_transport.steps import Claim, Fetch, Flow, Now, Publish, Sleep, Wait
 from polite_transport.stores.base import Busy, Claimed, CopyKey, CopyWaiter, Seat, StoreFault
 from polite_transport.url import Target
 
-RETRY_PAUSE = 2.0  # seconds before a robots.txt that answered 5xx is asked once more
+RETRY_PAUSE = 2.0  # seconds before a robots.txt that answered 5xx is asked once more, at the most
 
 
 def load(call: Call) -> Flow[Copy | None]:
@@ -63,8 +63,14 @@ def load(call: Call) -> Flow[Copy | None]:
 
 def copy_key(call: Call) -> CopyKey:
     """Return which copy a request needs."""
+    policy = call.policy
     return CopyKey(
-        call.target.origin, call.product_token.lower(), call.policy.robots_redirects, call.via
+        call.target.origin,
+        call.product_token.lower(),
+        policy.robots_redirects,
+        policy.robots_max_bytes,
+        policy.robots_ttl,
+        call.via,
     )
 
 
@@ -80,7 +86,7 @@ def _fetch(call: Call, last: Copy | None) -> Flow[Copy | Reply]:
     if reply.failed:
         if reply.status is not None:
             now = yield from Now()
-            pause = reply.pause(now) or RETRY_PAUSE
+            pause = reply.pause(now) or min(RETRY_PAUSE, call.policy.robots_timeout)
             if pause > call.policy.robots_timeout:
                 tell_oddities(outcome, call.policy)
                 return outcome

@@ -1,7 +1,8 @@
 """From the HTTP outcome of asking for robots.txt to rules; pure.
 
 Source: RFC 9309 section 2.3.1. A ``Copy`` records facts. What a policy makes of them is decided
-for each request (``decision.py``), so that programs with different policies can share copies.
+for each request (``decision.py``), so that programs whose policies would read the same file share
+its copy (``stores.base.CopyKey``).
 """
 
 import enum
@@ -43,6 +44,7 @@ class Reply:
     status: None where there was no HTTP answer at all; then ``error`` is the client's exception.
     headers: lower-case names.
     broken: why the body cannot be used, where it ended early or cannot be decoded.
+    late: whether our own time was over before the body was there, the policy's or the client's.
     elapsed: seconds it took.
     """
 
@@ -50,6 +52,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
     broken: str | None = None
+    late: bool = False
     error: Exception | None = None
     elapsed: float = 0.0
 
@@ -65,6 +68,8 @@ class Reply:
         What lies outside a part that was not asked for could say anything. And a 407 comes from no
         site, so that it says nothing of one (RFC 9110 section 15.5.8).
         """
+        if self.late:
+            return "its body takes too long"
         if self.broken is None and self.status in _PARTS:
             return "it is a part of a file, which was not asked for"
         if self.status == 407:
@@ -235,13 +240,17 @@ def access_of(reply: Reply) -> Access:
 
 
 def _unreachable(fresh: Copy, reply: Reply, now: float, last: Copy | None) -> Copy:
-    """Return the copy for the time until an unreachable robots.txt is asked for again."""
-    failures = (last.failures if last is not None else 0) + 1
-    again_at = now + retry_in(failures, reply.pause(now))
+    """Return the copy for the time until an unreachable robots.txt is asked for again.
+
+    Where our own time was over, others may have more of it: the next request asks.
+    """
+    failures = (last.failures if last is not None else 0) + (not reply.late)
+    again_at = now if reply.late else now + retry_in(failures, reply.pause(now))
     why = reply.unusable
     if last is not None and last.speaks_for_outage(now):
         odd = f" ({why})" if why else ""
         note = f"it answers {reply.status}{odd}; the copy held before counts on"
+        again_at = min(again_at, last.fetched_at + LONGEST_STALE)
         return replace(last, expires_at=again_at, failures=failures, note=note)
     return replace(
         fresh, access=Access.UNREACHABLE, expires_at=again_at, failures=failures, note=why

@@ -53,8 +53,8 @@ def retry_in(failures: int, asked: float | None) -> float:
     """Return the seconds until an unreachable robots.txt is asked for again.
 
     failures: how often in a row it was unreachable, 1 the first time.
-    asked: what Retry-After said; else a minute, doubling to an hour.
+    asked: what Retry-After said, up to 30 days; else a minute, doubling to an hour.
     """
     if asked:
-        return asked
+        return min(asked, LONGEST_STALE)  # a header that says years may well be a mistake
     return min(FIRST_RETRY * 2.0 ** min(failures - 1, 16), LONGEST_RETRY)

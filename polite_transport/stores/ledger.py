@@ -44,7 +44,7 @@ def delay_of(token: str) -> float:
 
 def ledger_key(key: CopyKey) -> str:
     """Return one printable word for a copy's key."""
-    return "~".join(quote(part, safe=":/[]") for part in key)
+    return "~".join(quote(str(part), safe=":/[]") for part in key._replace(ttl=float(key.ttl)))
 
 
 class Packed(NamedTuple):

@@ -52,6 +52,22 @@ def test_a_broken_body_is_unreachable_whatever_its_status() -> None:
     assert (copy.access, copy.body, copy.note) == (Access.UNREACHABLE, b"", "it ends early")
 
 
+def test_what_our_own_time_has_ended_says_nothing_of_the_site() -> None:
+    late = Reply(200, {"retry-after": "600"}, late=True, broken="the socket was shut down")
+    copy = read(late)
+    assert (copy.access, copy.note) == (Access.UNREACHABLE, "its body takes too long")
+    assert (copy.expires_at, copy.failures) == (NOW, 0)
+    held = read(Reply(200, {}, FILE))
+    stale = read(late, held, now=NOW + DAY)
+    assert (stale.body, stale.expires_at, stale.failures) == (FILE, NOW + DAY, 0)
+
+
+def test_a_copy_stands_in_for_30_days_whatever_the_site_asks() -> None:
+    held = read(Reply(200, {}, FILE))
+    stale = read(Reply(500, {"retry-after": str(20 * 86_400)}), held, now=NOW + 29 * DAY)
+    assert stale.expires_at == NOW + 30 * DAY
+
+
 @pytest.mark.parametrize(
     ("reply", "failed"),
     [

@@ -94,6 +94,8 @@ def test_what_is_for_good_names_the_line_and_what_to_do() -> None:
 def test_what_is_for_now_says_when_to_come_back() -> None:
     assert "answered 503" in str(ERRORS[1])
     assert str(ERRORS[1]).endswith("robots.txt is asked for again in 60 s.")
+    at_once = RobotsUnreachable(ERRORS[1].decision, 0.0)
+    assert str(at_once).endswith("robots.txt is asked for again by the next request.")
     assert str(ERRORS[2]) == (
         "http://example.org/page was not sent: its turn is 12.3 s or more away, above max_wait=5 "
         "of the policy, because other requests to its host are before it. Try it again in 12.3 s, "

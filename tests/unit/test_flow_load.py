@@ -431,6 +431,12 @@ def test_the_time_for_a_fetch_is_that_of_all_its_hops() -> None:
     assert [each.step.timeout for each in world.fetches] == [5.0, 1.0]
 
 
+def test_little_time_for_a_fetch_leaves_it_its_retry() -> None:
+    world = Clockwork([closed(500), FORBIDS])
+    world.check(policy=Policy(robots_timeout=1.0))
+    assert [each.at for each in world.fetches] == [0.0, 1.0]
+
+
 def test_what_the_fetch_took_is_told_as_waited() -> None:
     world = Clockwork(Reply(200, {}, b"User-agent: *\nCrawl-delay: 3\n", elapsed=1.0))
     call = world.call()

@@ -68,4 +68,5 @@ def test_an_outage_is_asked_about_after_a_minute_doubling_to_an_hour() -> None:
 def test_or_when_the_site_says() -> None:
     assert retry_in(5, 7.0) == 7.0
     assert retry_in(1, 10**6) == 10**6
+    assert retry_in(1, 10**9) == 30 * 86_400
     assert retry_in(3, 0.0) == 240.0, "zero is no time"

@@ -19,8 +19,6 @@ from polite_transport.stores.base import Store
 
 Timeouts = Mapping[str, float | None]  # as httpx keeps them in a request's extensions
 
-_TOO_SLOW = "its body takes too long"
-
 
 def get_robots(
     route: Callable[[httpx.URL], tuple[Callable[[httpx.Request], httpx.Response], str]],
@@ -47,10 +45,10 @@ def get_robots(
                 if hand.time_is_up:
                     break
         except httpx.RequestError as error:
-            collected.broken = str(error)
+            collected.fail(error)
         finally:
-            if hand.time_is_up:  # the end that came is perhaps one that we have made
-                collected.broken = _TOO_SLOW
+            # The end that came is perhaps one that we have made.
+            collected.late = collected.late or hand.time_is_up
             hand.stop()
             response.close()
         return collected.reply(hand.elapsed)
@@ -94,7 +92,7 @@ async def get_robots_async(
                             enough.cancel()
             except httpx.RequestError as error:
                 if not enough.cancel_called:
-                    collected.broken = str(error)
+                    collected.fail(error)
             finally:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
@@ -102,7 +100,7 @@ async def get_robots_async(
     if collected is None:
         return Reply(None, error=_timed_out(request, step), elapsed=elapsed)
     if deadline.cancelled_caught:
-        collected.broken = _TOO_SLOW
+        collected.late = True
     return collected.reply(elapsed)
 
 
@@ -132,6 +130,7 @@ class _Collected:
         self._response = response
         self._body: Body | None = None
         self.broken: str | None = None
+        self.late = False
         try:
             self._body = Body(max_bytes, response.headers.get("Content-Encoding"))
         except BrokenBody as broken:
@@ -146,14 +145,23 @@ class _Collected:
             self.broken = str(broken)
             return False
 
+    def fail(self, error: httpx.RequestError) -> None:
+        self.late = isinstance(error, httpx.TimeoutException)
+        self.broken = str(error)
+
     def reply(self, elapsed: float) -> Reply:
         content = b""
-        if self._body is not None and self.broken is None:
+        if self._body is not None and self.broken is None and not self.late:
             try:
                 content = self._body.content()
             except BrokenBody as broken:
                 self.broken = str(broken)
         headers = {name.lower(): value for name, value in self._response.headers.items()}
         return Reply(
-            self._response.status_code, headers, content, broken=self.broken, elapsed=elapsed
+            self._response.status_code,
+            headers,
+            content,
+            broken=self.broken,
+            late=self.late,
+            elapsed=elapsed,
         )

@@ -134,8 +134,7 @@ class RobotsFetch:
         }
         elapsed = self._elapsed
         if self._takes_too_long:
-            too_long = "its body takes too long"
-            return Reply(response.status, headers, broken=too_long, elapsed=elapsed)
+            return Reply(response.status, headers, late=True, elapsed=elapsed)
         if "dataloss" in response.flags:
             cut = "its body ends early"
             return Reply(response.status, headers, broken=cut, elapsed=elapsed)

@@ -14,6 +14,7 @@ from polite_transport.steps import Fetch
 from polite_transport.stores.base import Store
 
 _CHUNK = 65_536
+_TIMEOUTS = (urllib3.exceptions.TimeoutError, TimeoutError)
 
 
 def get_robots(
@@ -58,7 +59,7 @@ def read_reply(
     hand: that it came into.
     limit: bytes wanted.
     """
-    content, broken = b"", None
+    content, broken, late = b"", None, False
     try:
         body = Body(limit, headers.get("Content-Encoding"))
         # Whatever has come in: waiting for more would let a slow site stretch the deadline.
@@ -66,28 +67,27 @@ def read_reply(
             if not body.feed(chunk):
                 response.close()
                 break
-            _check_time(hand)
+            if hand.time_is_up:
+                late = True
+                break
         else:
-            _check_time(hand)  # the end that came is perhaps one that we have made
-        content = body.content()
+            late = hand.time_is_up  # the end that came is perhaps one that we have made
+        content = b"" if late else body.content()
     except BrokenBody as error:
         broken = str(error)
-        response.close()
     except (urllib3.exceptions.HTTPError, OSError) as error:
+        late = hand.time_is_up or isinstance(error, _TIMEOUTS)
         broken = f"its body ends early ({error})"
+    if late or broken is not None:
         response.close()
     return Reply(
         status=status,
         headers={name.lower(): value for name, value in headers.items()},
         body=content,
         broken=broken,
+        late=late,
         elapsed=hand.elapsed,
     )
-
-
-def _check_time(hand: Fetching) -> None:
-    if hand.time_is_up:
-        raise BrokenBody("its body takes too long")
 
 
 def capped(timeout: Any, seconds: float) -> tuple[float, float]:

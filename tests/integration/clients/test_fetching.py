@@ -162,6 +162,41 @@ def test_a_dripping_body_has_its_time_and_no_more(site: Start, visit: Visit) -> 
     assert place.sent("/robots.txt") < size
 
 
+def test_one_that_is_impatient_shuts_nobody_out(
+    site: Start, visit: Visit, store: MemoryStore
+) -> None:
+    place = site(Answer(body=FORBIDS, drip=(8, 0.15), headers=LATER))  # 0.6 seconds
+    hurried = visit(store=store, policy=Policy(robots_timeout=0.3))
+    for timeout in (None, 0.1):  # the policy's, and the client's own
+        with pytest.raises((RobotsUnreachable, hurried.native)):
+            hurried.get(place.url("/hurried"), timeout=timeout)
+    patient = visit(store=store)
+    assert patient.get(place.url("/page")).status == 200
+    with pytest.raises(DisallowedByRobots):
+        patient.get(place.url("/private"))
+    assert set(place.targets()[:-2]) == {"/robots.txt"}
+    assert place.targets()[-2:] == ["/robots.txt", "/page"]
+
+
+def test_a_file_that_is_cut_for_one_is_whole_for_another(
+    site: Start, visit: Visit, store: MemoryStore
+) -> None:
+    place = site(b"User-agent: *\nDisallow: /other\n" + FORBIDS)
+    short = visit(store=store, policy=Policy(robots_max_bytes=40))
+    assert short.get(place.url("/private")).status == 200
+    with pytest.raises(DisallowedByRobots):
+        visit(store=store).get(place.url("/private"))
+    assert place.targets() == ["/robots.txt", "/private", "/robots.txt"]
+
+
+def test_who_wants_a_younger_copy_fetches_it(site: Start, visit: Visit, store: MemoryStore) -> None:
+    place = site([FORBIDS, ALL])
+    assert visit(store=store).get(place.url("/1")).status == 200
+    with pytest.raises(DisallowedByRobots):
+        visit(store=store, policy=Policy(robots_ttl=1)).get(place.url("/2"))
+    assert place.targets() == ["/robots.txt", "/1", "/robots.txt"]
+
+
 def test_rules_found_elsewhere_belong_to_who_was_asked(site: Start, visit: Visit) -> None:
     elsewhere = site(FORBIDS)
     elsewhere.serve("/moved", ALL)
