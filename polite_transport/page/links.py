@@ -38,6 +38,7 @@ class ExcludedBy(enum.Enum):
     PAGE = "the page says"
     REL = "the link says"
     ROBOTS = "robots.txt says"
+    NOT_CHECKED = "it could not be checked:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,8 @@ class Link:
 class Excluded:
     """A link that is left out, what for, and the ground in the site's words.
 
-    ground: str() of the Directive, of the rel token, or of what the check answered; empty where
-        the URL itself is the reason.
+    ground: str() of the Directive, of the rel token, or of what the check answered or raised; empty
+        where the URL itself is the reason.
     """
 
     link: Link
@@ -109,7 +110,8 @@ def followable_links(
     nofollow_rel: the ``rel`` tokens that forbid; ``("nofollow", "ugc", "sponsored")`` is stricter.
     robots: the robots.txt of the page's own origin; other origins' links are not asked of it.
     check: asked of every link's URL, such as ``session.check``, which fetches the robots.txt of
-        hosts that it does not know yet, or a function that asks copies of one's own.
+        hosts that it does not know yet, or a function that asks copies of one's own. A link for
+        which it raises is left out, with what it raised as the ground.
 
     Links are <a href> and <area href>, whatever they lead to.
     Raises MissingParser without the extra ``html``, and ValueError where ``robots`` is given and
@@ -149,7 +151,9 @@ class _Asked:
     directives: PageDirectives
     nofollow_rel: frozenset[str]
     checks: list[Callable[[str], Checked | None]]
-    answers: dict[str, Checked | None] = field(default_factory=dict[str, "Checked | None"])
+    answers: dict[str, tuple[ExcludedBy, str] | None] = field(
+        default_factory=dict[str, "tuple[ExcludedBy, str] | None"]
+    )
     page_says: str = ""
 
     def __post_init__(self) -> None:
@@ -162,14 +166,21 @@ class _Asked:
         for token in link.rel:
             if token in self.nofollow_rel:
                 return Excluded(link, ExcludedBy.REL, f"rel='{printable(token)}'")
-        refusal = self._refusal(link.url)
-        return None if refusal is None else Excluded(link, ExcludedBy.ROBOTS, str(refusal))
+        if link.url not in self.answers:
+            self.answers[link.url] = self._refusal(link.url)
+        refusal = self.answers[link.url]
+        return None if refusal is None else Excluded(link, *refusal)
 
-    def _refusal(self, url: str) -> Checked | None:
-        if url not in self.answers:
-            answers = (check(url) for check in self.checks)
-            self.answers[url] = next((each for each in answers if each and not each.allowed), None)
-        return self.answers[url]
+    def _refusal(self, url: str) -> tuple[ExcludedBy, str] | None:
+        for check in self.checks:
+            try:
+                answer = check(url)
+            except Exception as error:  # noqa: BLE001 - a dead link must not cost the page's others
+                ground = printable(f"{type(error).__name__}: {error}", _LONGEST_SHOWN)
+                return ExcludedBy.NOT_CHECKED, ground
+            if answer is not None and not answer.allowed:
+                return ExcludedBy.ROBOTS, str(answer)
+        return None
 
 
 def _checks(

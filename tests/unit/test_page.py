@@ -122,6 +122,24 @@ def test_a_link_knows_its_line_and_its_rel() -> None:
     assert (str(link), link.line, link.rel) == ("https://shop.example/1", 3, ("ugc", "me"))
 
 
+def test_a_link_that_cannot_be_checked_costs_no_other() -> None:
+    robots = parse_robots(b"User-agent: *\nDisallow: /no\n")
+
+    def check(url: str) -> Verdict:
+        if "dead.example" in url:
+            raise ConnectionError("no such host\x1b[31m")
+        return robots.check(url, "MyBot")
+
+    body = "<a href=//dead.example/1>1</a><a href=/yes>2</a><a href=/no>3</a>"
+    found = followable_links(page(body), check=check)
+    assert [link.url for link in found] == ["https://shop.example/yes"]
+    assert [each.by.name for each in found.excluded] == ["NOT_CHECKED", "ROBOTS"]
+    assert str(found.excluded[0]) == (
+        "https://dead.example/1 (line 1) is left out: it could not be checked: "
+        "ConnectionError: no such host[31m"
+    )
+
+
 def test_a_check_is_asked_once_for_each_url_and_of_every_origin() -> None:
     asked: list[str] = []
     robots = parse_robots(b"User-agent: *\nDisallow: /no\n")
