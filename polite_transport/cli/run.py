@@ -70,7 +70,13 @@ def run(
 
 def _policy(path: Path | None, min_delay: float | None) -> Policy:
     policy = Policy() if path is None else load_policy(path)
-    return policy if min_delay is None else replace(policy, min_delay=min_delay)
+    if min_delay is None:
+        return policy
+    overrides = {
+        host: replace(own, min_delay=max(own.min_delay, min_delay))
+        for host, own in policy.overrides.items()
+    }
+    return replace(policy, min_delay=min_delay, overrides=overrides)
 
 
 def _names(given: list[str] | tuple[str, ...]) -> tuple[str, ...]:

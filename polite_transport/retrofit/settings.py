@@ -56,16 +56,21 @@ def load_policy(path: Path) -> Policy:
 
 
 def policy_from(found: object) -> Policy:
-    """Return a Policy from plain values; raises ValueError, naming the field."""
+    """Return a Policy from plain values; raises ValueError, naming the field.
+
+    What an entry of ``overrides`` does not name is as for all other hosts.
+    """
     values = dict(_table(found, "a policy is a table of its fields"))
     for name in values:
         if name not in TAKES:
             raise ValueError(f"Policy has no field {name!r}; it has {', '.join(sorted(TAKES))}")
     own = _table(values.pop("overrides", {}), "Policy(overrides=…) is a table of policies by host")
+    for_all = {name: value for name, value in values.items() if name != "exempt_hosts"}
     overrides: dict[str, Policy] = {}
     for host, fields_of_its_own in own.items():
         try:
-            overrides[host] = policy_from(fields_of_its_own)
+            named = _table(fields_of_its_own, "a policy is a table of its fields")
+            overrides[host] = policy_from({**for_all, **named})
         except ValueError as error:
             raise ValueError(f"overrides of {host!r}: {error}") from error
     return Policy(**values, overrides=overrides)

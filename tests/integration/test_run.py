@@ -207,7 +207,9 @@ def test_a_module_and_its_options(site: Callable[..., Site], tmp_path: Path) -> 
     (tmp_path / "legacy_module.py").write_text(
         "import sys, requests\nfor n in range(2): requests.get(sys.argv[2] + f'/{n}')\n"
     )
-    (tmp_path / "policy.toml").write_text('on_forbidden = "disallow"\n')
+    (tmp_path / "policy.toml").write_text(
+        'on_forbidden = "disallow"\n[overrides."127.0.0.1"]\nmax_delay = 60\n'
+    )
     done = polite(
         "run", "--ua", UA, "--min-delay", "0.3", "--policy", "policy.toml",
         "-m", "legacy_module", "--min-delay", place.origin, cwd=tmp_path,

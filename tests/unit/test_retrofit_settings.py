@@ -20,7 +20,15 @@ POLICY = Policy(
     on_html="disallow",
     product_token="MyBot",
     exempt_hosts=[".example.org"],
-    overrides={"slow.example": Policy(min_delay=9)},
+    overrides={
+        "slow.example": Policy(
+            min_delay=9,
+            max_wait=20,
+            obey_disallow=False,
+            on_html="disallow",
+            product_token="MyBot",
+        )
+    },
 )
 
 
