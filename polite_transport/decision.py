@@ -25,7 +25,7 @@ class Reason(enum.Enum):
     HTML = "robots.txt is a web page"
     UNREACHABLE = "robots.txt is unreachable"
     NO_ANSWER = "robots.txt gave no answer, and the policy takes that for no rules"
-    EXEMPT = "the policy exempts this host"
+    EXEMPT = "its host is one that is left alone (exempt_hosts=, hosts=)"
     NOT_ASKED = "the policy does not ask for robots.txt"
     NOT_YET = "robots.txt has not been read yet"
     NOT_HTTP = "robots.txt speaks of http and https only"
@@ -88,6 +88,10 @@ class Decision:
         odd = f" ({printable(self.robots_note)})" if self.robots_note else ""
         if self.reason is Reason.NO_GROUP:
             return f"{file} has no group for it{odd}"
+        if self.reason is Reason.UNREACHABLE and self.allowed:
+            return (
+                f"{file} answered {self.robots_status}{odd}, and the policy takes that for no rules"
+            )
         if self.reason in _STATUS_REASONS:
             return f"{file} answered {self.robots_status}{odd}{_STATUS_REASONS[self.reason]}"
         return str(self.reason.value)

@@ -38,12 +38,12 @@ def take_turn(seat: Seat, policy: Policy, decision: Decision) -> Flow[float]:
                 turn = yield from ask_again(Acquire(seat), fault, policy)
             if turn.granted and not turn.wait:
                 return waited
-            if not waited:
-                refuse_long_wait(decision, policy, turn.wait, _why_away(turn, policy))
-                say_wait(seat.host, turn.wait, _why(seat, turn))
             if turn.pushed > policy.max_delay:
                 limit = f"max_delay={policy.max_delay:g}"
                 raise WaitTooLong(decision, turn.pushed, limit, _pause(turn, policy))
+            if not waited:
+                refuse_long_wait(decision, policy, turn.wait, _why_away(turn, policy))
+                say_wait(seat.host, turn.wait, _why(seat, turn))
             if turn.granted:
                 refuse_long_wait(decision, policy, waited + turn.wait, _why_away(turn, policy))
                 waited += yield from Sleep(turn.wait)
@@ -83,6 +83,10 @@ def _pause(turn: Turn, policy: Policy) -> WaitReason:
 def _why(seat: Seat, turn: Turn) -> str:
     if turn.pushed:
         return "the site asked for a pause, or is overloaded"
+    if not turn.granted:
+        return f"others are before it, and {seat.delay:g} s lie between two requests"
+    if turn.wait > seat.delay:
+        return "the request before it keeps a longer distance, or got no answer"
     return f"{seat.delay:g} s lie between two requests"
 
 

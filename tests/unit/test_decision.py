@@ -203,6 +203,9 @@ def test_it_says_which_line_in_one_sentence() -> None:
 def test_what_is_odd_about_an_answer_is_told_with_it() -> None:
     broken = held(note="its body ends early", **UNREACHABLE)
     assert f"{ROBOTS} answered 200 (its body ends early), and until" in str(about(copy_=broken))
+    lenient = about(copy_=broken, on_unreachable="allow")
+    assert "is allowed for MyBot" in str(lenient)
+    assert str(lenient).endswith("(its body ends early), and the policy takes that for no rules")
     junk = about(copy_=held(b"\xff\xfe"))
     assert str(junk).endswith(
         f"{ROBOTS} has no group for it (it holds no line for robots: is it text in UTF-8?)"

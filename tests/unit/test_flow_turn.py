@@ -200,6 +200,26 @@ def test_a_turn_that_comes_after_the_visit_time_is_too_far_away() -> None:
     assert world.send(policy=Policy()) == 120, "it has kept the turn"
 
 
+def test_a_wait_is_told_where_there_is_one_and_with_its_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, logger="polite_transport")
+    world = Clockwork()
+    policy = Policy(min_delay=3.0)
+    world.send(policy=policy, ends=UNANSWERED)
+    world.send(policy=policy, ends=Attempt(503, "1000"))
+    with pytest.raises(WaitTooLong):
+        world.send(policy=policy)
+    told = [each.getMessage() for each in caplog.records]
+    waits = [
+        each.removeprefix("waiting ").partition(" s or more for example.org: ") for each in told
+    ]
+    assert [(seconds, why) for seconds, _, why in waits] == [
+        ("3.0", "3 s lie between two requests"),
+        ("6.0", "the request before it keeps a longer distance, or got no answer"),
+    ]
+
+
 @pytest.mark.parametrize("max_delay", [299.0, 300.0])
 def test_a_pause_beyond_max_delay_is_told_and_never_shortened(max_delay: float) -> None:
     world = Clockwork()
