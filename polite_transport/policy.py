@@ -42,7 +42,8 @@ class Policy:
         on_html: robots.txt is an HTML page without one record.
         exempt_hosts: one's own hosts, neither checked nor paced: ``example.org``, ``.example.org``
             for a whole domain, ``example.org:8080`` for one port.
-        overrides: policies for single hosts, named as in exempt_hosts.
+        overrides: policies for single hosts, named as in exempt_hosts. One counts in place of this
+            policy and takes nothing over from it.
 
     Fetching robots.txt
         robots_redirects: ``"follow"`` up to five hops, or ``"same-host"`` only (http to https
@@ -93,13 +94,16 @@ class Policy:
             self, "overrides", dict(zip(named, self.overrides.values(), strict=True))
         )
         for name, own in self.overrides.items():
-            if own.overrides or own.exempt_hosts:
-                raise ValueError(f"the policy for {name!r} cannot hold overrides of its own")
+            for option in ("overrides", "exempt_hosts"):
+                if getattr(own, option):
+                    raise ValueError(f"the policy for {name!r} cannot hold {option} of its own")
 
-    def for_host(self, host: str, origin: str) -> "Policy | None":
-        """Return the policy in force for one host, or None where the host is exempt."""
-        if any(matches_host(name, host, origin) for name in self.exempt_hosts):
-            return None
+    def exempts(self, host: str, origin: str) -> bool:
+        """Whether a host is exempt."""
+        return any(matches_host(name, host, origin) for name in self.exempt_hosts)
+
+    def for_host(self, host: str, origin: str) -> "Policy":
+        """Return the policy in force for one host that is not exempt."""
         for name, own in self.overrides.items():
             if matches_host(name, host, origin):
                 return own

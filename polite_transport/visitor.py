@@ -58,8 +58,33 @@ class Visitor:
                 )
             _identify(self.user_agent, self.policy.product_token)
 
-    def _is_meant(self, where: Target) -> bool:
-        return any(matches_host(name, where.host, where.origin) for name in self.hosts or ())
+    def _leaves_alone(self, where: Target) -> bool:
+        hosts = self.hosts
+        if hosts is not None and not any(
+            matches_host(name, where.host, where.origin) for name in hosts
+        ):
+            return True
+        return bool(self.policy.exempt_hosts) and self.policy.exempts(where.host, where.origin)
+
+    def instead_of(self, sent: str | None, url: str, *, chosen: bool) -> str | None:
+        """Return the User-Agent to send instead of the one that a request carries; None = that one.
+
+        chosen: whether the script has chosen it; if not, it is the library's own. To a host that
+            is left alone the script's choice goes as it is. Where it is replaced, that is logged.
+        """
+        ua = self.user_agent
+        if ua is None or sent == ua:
+            return None
+        if chosen and sent is not None:
+            if self.hosts is not None or self.policy.exempt_hosts:
+                try:
+                    where = target(url) or target(handshake_url(url))
+                except UnreadableURL:
+                    where = None  # it is refused
+                if where is not None and self._leaves_alone(where):
+                    return None
+            _say_replaced(sent, ua)
+        return ua
 
     def call(self, method: str, url: str, user_agent: str | bytes | None) -> Call | Decision:
         """Return the call for one request, which is to be checked.
@@ -79,14 +104,11 @@ class Visitor:
             return _unchecked(method, url, sent, Reason.NOT_HTTP)
         if ASSUMED_ALLOWED:
             return _unchecked(method, where.url, sent, Reason.ASSUMED)
-        policy = self.policy
-        if self.hosts is not None and not self._is_meant(where):
+        if self._leaves_alone(where):
             return _unchecked(method, where.url, sent, Reason.EXEMPT)
-        if policy.exempt_hosts or policy.overrides:
-            own = policy.for_host(where.host, where.origin)
-            if own is None:
-                return _unchecked(method, where.url, sent, Reason.EXEMPT)
-            policy = own
+        policy = self.policy
+        if policy.overrides:
+            policy = policy.for_host(where.host, where.origin)
         token = _identify(sent, policy.product_token)
         return Call(where, method, sent, token, policy)
 
@@ -263,6 +285,5 @@ def _identify(user_agent: str, named: str | None) -> str:
 
 
 @lru_cache(maxsize=256)
-def say_replaced(script_sets: str, ua: str) -> None:
-    """Log once that a User-Agent which the script sets is replaced by ``ua=``."""
+def _say_replaced(script_sets: str, ua: str) -> None:
     log.warning("the script sets the User-Agent %r; %r is sent instead (ua=)", script_sets, ua)

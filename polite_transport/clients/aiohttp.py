@@ -3,8 +3,8 @@
 A middleware sees every redirect hop and every re-send on a dropped connection. What it waits
 counts against ``ClientTimeout(total=…)``, which aiohttp sets to 300 s by itself.
 
-Every touch of what aiohttp does not call public stands here: ``ClientSession._request`` and
-``ClientSession._middlewares``, and ``TCPConnector._ssl``.
+Every touch of what aiohttp does not call public stands here: ``ClientSession._request``,
+``ClientSession._middlewares`` and ``ClientSession._retry_connection``, and ``TCPConnector._ssl``.
 """
 
 import ssl
@@ -33,7 +33,7 @@ from polite_transport.sending.native import Flavours, flavoured, native_error
 from polite_transport.sending.passage import check_async, enter_async, leave_async
 from polite_transport.steps import Fetch
 from polite_transport.url import InvalidURL as UnreadableURL
-from polite_transport.visitor import Visitor, say_replaced, unreadable, verifies, way
+from polite_transport.visitor import Visitor, unreadable, verifies, way
 
 Handler = Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
 
@@ -90,14 +90,44 @@ def with_middleware(who: Visitor, session: Any, options: dict[str, Any]) -> dict
     script = options.get("middlewares")
     if script is None:
         script = session._middlewares  # noqa: SLF001 - see the module
-    ours = partial(_send_politely, who)
-    return {**options, "middlewares": (*script, ours)}
+    return {**options, "middlewares": (*script, _Middleware(who))}
+
+
+class _Middleware:
+    """Ours, for one call of a session and all its hops."""
+
+    def __init__(self, who: Visitor) -> None:
+        self._who = who
+        self._failed: tuple[aiohttp.ClientRequest, Exception] | None = None
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, send: Handler
+    ) -> aiohttp.ClientResponse:
+        """Check one hop and send it in its turn."""
+        failed = self._failed
+        if failed is not None and failed[0] is not request and failed[0].url == request.url:
+            # A robots.txt that got no answer looks to aiohttp like a page on a connection that was
+            # dropped, and it makes the same request anew. It is told the same anew.
+            raise failed[1]
+        try:
+            return await _send_politely(self._who, request, send)
+        except _NoRobots as no:
+            self._failed = (request, no.error)
+            failure = no.error
+        raise failure
+
+
+class _NoRobots(Exception):
+    """robots.txt got no answer; error: what the script is to see of it."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 async def _send_politely(
     who: Visitor, request: aiohttp.ClientRequest, send: Handler
 ) -> aiohttp.ClientResponse:
-    """Check one hop and send it in its turn."""
     call = _call(who, request)
     if isinstance(call, Decision):
         return _with_decision(await send(request), call)
@@ -110,8 +140,12 @@ async def _send_politely(
     try:
         await check_async(call, who.store, get)
         await enter_async(call, who.store, get)
-    except (PoliteError, NoAnswer) as error:
-        refusal = _native(error)
+    except NoAnswer as error:
+        refusal: Exception = _NoRobots(
+            native_error(error, aiohttp.ClientError, aiohttp.ClientConnectionError)
+        )
+    except PoliteError as error:
+        refusal = flavoured(error, _FLAVOURS)
     else:
         return await _send_in_turn(who, call, send, request)
     raise refusal
@@ -149,16 +183,14 @@ _LAYER = object()
 def _call(who: Visitor, request: aiohttp.ClientRequest) -> Call | Decision:
     """Return the call of a hop, with the User-Agent written that it will be sent with."""
     sent = request.headers.get("User-Agent")
-    ua = who.user_agent
-    if ua is not None and sent != ua:
-        if sent is not None and "aiohttp/" not in sent:
-            say_replaced(sent, ua)
-        request.headers["User-Agent"] = sent = ua
     method, url = request.method, str(request.url)
+    ua = who.instead_of(sent, url, chosen=sent is not None and "aiohttp/" not in sent)
+    if ua is not None:
+        request.headers["User-Agent"] = sent = ua
     try:
         return who.call(method, url, sent)
     except UnreadableURL as error:
-        raise _native(unreadable(error, method, url, sent)) from None
+        raise flavoured(unreadable(error, method, url, sent), _FLAVOURS) from None
 
 
 def _way(request: aiohttp.ClientRequest) -> str:
@@ -181,12 +213,6 @@ def _with_decision(response: aiohttp.ClientResponse, decision: Decision) -> aioh
     return response
 
 
-def _native(error: PoliteError | NoAnswer) -> Exception:
-    if isinstance(error, NoAnswer):
-        return native_error(error, aiohttp.ClientError, aiohttp.ClientConnectionError)
-    return flavoured(error, _FLAVOURS)
-
-
 async def _get_robots(who: Visitor, page: aiohttp.ClientRequest, call: Call, step: Fetch) -> Reply:
     """GET one robots.txt URL through the page's own connector, proxy and TLS settings.
 
@@ -201,29 +227,33 @@ async def _get_robots(who: Visitor, page: aiohttp.ClientRequest, call: Call, ste
     if proxy is not None and credentials is not None:
         # As a part of its URL: a proxy that misses them would answer in the site's place.
         proxy = proxy.with_user(credentials.login).with_password(credentials.password)
+    session = aiohttp.ClientSession(
+        connector=settings.session.connector,
+        connector_owner=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        skip_auto_headers=("User-Agent",),
+        timeout=aiohttp.ClientTimeout(total=step.timeout),
+    )
+    session._retry_connection = False  # noqa: SLF001 - what is sent again takes a turn of its own
+    get = session.get(
+        step.target.url,
+        allow_redirects=False,
+        headers=headers,
+        proxy=proxy,
+        proxy_headers=settings.proxy_headers,
+        ssl=settings.ssl,
+    )
+    error: Exception
     with Hand(step.target, "GET", who.store, None):
         try:
-            async with (
-                aiohttp.ClientSession(
-                    connector=settings.session.connector,
-                    connector_owner=False,
-                    cookie_jar=aiohttp.DummyCookieJar(),
-                    auto_decompress=False,
-                    skip_auto_headers=("User-Agent",),
-                    timeout=aiohttp.ClientTimeout(total=step.timeout),
-                ) as session,
-                session.get(
-                    step.target.url,
-                    allow_redirects=False,
-                    headers=headers,
-                    proxy=proxy,
-                    proxy_headers=settings.proxy_headers,
-                    ssl=settings.ssl,
-                ) as response,
-            ):
+            async with session, get as response:
                 return replace(await _read(response, step), elapsed=time.monotonic() - started)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            return Reply(None, error=error, elapsed=time.monotonic() - started)
+        except aiohttp.ClientError as failed:
+            error = failed
+        except TimeoutError:
+            error = aiohttp.ServerTimeoutError(f"no answer within {step.timeout:g} s")
+    return Reply(None, error=error, elapsed=time.monotonic() - started)
 
 
 async def _read(response: aiohttp.ClientResponse, step: Fetch) -> Reply:

@@ -27,7 +27,7 @@ from polite_transport.sending.native import Flavours, flavoured, native_error
 from polite_transport.steps import Fetch
 from polite_transport.url import DEFAULT_PORTS, is_absolute, presentable
 from polite_transport.url import InvalidURL as UnreadableURL
-from polite_transport.visitor import Visitor, say_replaced, unreadable, verifies, way
+from polite_transport.visitor import Visitor, unreadable, verifies, way
 
 _LIBRARY_UA = "Python-urllib/"
 _CHUNK = 65_536
@@ -74,10 +74,9 @@ def open_politely(
     sent: Any = request.get_header("User-agent")
     if isinstance(sent, bytes):  # http.client takes both
         sent = sent.decode("latin-1")
-    ua = who.user_agent
-    if ua is not None and sent != ua:
-        if sent is not None and not sent.startswith(_LIBRARY_UA):
-            say_replaced(sent, ua)
+    chosen = sent is not None and not sent.startswith(_LIBRARY_UA)
+    ua = who.instead_of(sent, request.full_url, chosen=chosen)
+    if ua is not None:
         request.remove_header("User-agent")  # an opener's own goes over what is added
         request.add_header("User-Agent", ua)
         sent = ua

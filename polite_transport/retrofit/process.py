@@ -88,7 +88,8 @@ def install(
 
     ua, policy, store: as for ``PoliteSession``.
     hosts: only these are checked and paced; None = all. Named as in ``Policy.exempt_hosts``.
-    exempt_hosts: these are not, beside those of the policy.
+    exempt_hosts: these are not, beside those of the policy. A User-Agent that the script has set
+        for a host that is left alone goes as it is.
 
     Called again, it takes the place of what was installed before. Use what it returns as a
     context manager, or call its ``undo``, to take it back.

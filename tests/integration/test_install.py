@@ -216,7 +216,9 @@ def test_re_sends_of_each_client_take_turns(site: Start, store: MemoryStore) -> 
     assert min(place.gaps()) >= DELAY
 
 
-def test_a_robots_txt_that_aiohttp_asks_for_twice(site: Start, store: MemoryStore) -> None:
+def test_a_robots_txt_that_is_lost_with_its_connection_is_asked_for_once_more(
+    site: Start, store: MemoryStore
+) -> None:
     place = site(ROBOTS)
     place.serve("/robots.txt", [Answer(close="before"), Answer(body=ROBOTS.encode())])
 
@@ -229,9 +231,48 @@ def test_a_robots_txt_that_aiohttp_asks_for_twice(site: Start, store: MemoryStor
                 await (await session.get(place.url("/page"))).read()
 
     asyncio.run(visit())
-    # The connection that was in use is gone, so that aiohttp sends once more by itself.
     assert place.targets() == ["/warm", "/robots.txt", "/robots.txt", "/page"]
     assert place.gaps()[-1] >= DELAY
+
+
+def _no_answer(native: type[Exception]) -> type[Exception]:
+    # urllib.request makes a URLError only of what fails before the request is out.
+    return OSError if native is URLError else native
+
+
+@pytest.mark.parametrize(("client", "native"), CLIENTS)
+def test_a_robots_txt_without_an_answer_is_asked_for_twice_at_a_distance(
+    site: Start, store: MemoryStore, client: Callable[[], Any], native: type[Exception]
+) -> None:
+    place = site(Answer(close="before"))
+    policy = Policy(min_delay=DELAY)
+    with client() as get, install(ua=UA, store=store, policy=policy):
+        for _ in range(2):
+            with pytest.raises(_no_answer(native)) as raised:
+                get(place.url("/page"))
+            assert any("/robots.txt" in note for note in raised.value.__notes__)
+    # No client takes our failure for one of the page's, and sends by itself once more.
+    assert place.targets() == ["/robots.txt"] * 4
+    assert min(place.gaps()) >= 2 * DELAY
+
+
+@pytest.mark.parametrize(("client", "native"), CLIENTS)
+def test_a_robots_txt_that_takes_too_long_is_a_timeout_of_the_client_s_own(
+    site: Start, store: MemoryStore, client: Callable[[], Any], native: type[Exception]
+) -> None:
+    place = site(Answer(delay=float("inf")))
+    policy = Policy(robots_timeout=0.2)
+    with (
+        client() as get,
+        install(ua=UA, store=store, policy=policy),
+        pytest.raises(_no_answer(native)) as raised,
+    ):
+        get(place.url("/page"))
+    assert "time" in f"{type(raised.value).__name__} {raised.value}".lower()
+    if native is aiohttp.ClientError:
+        assert isinstance(raised.value, TimeoutError)
+        assert "0.2 s" in str(raised.value)
+    assert place.targets() == ["/robots.txt", "/robots.txt"]
 
 
 @pytest.mark.parametrize("client", [client for client, _ in CLIENTS])
@@ -341,6 +382,38 @@ def test_hosts_and_exempt_hosts(site: Start, store: MemoryStore) -> None:
                     get(meant.url("/private"))
     assert set(left.targets()) == {"/private"}
     assert meant.targets() == ["/robots.txt"]
+
+
+def test_hosts_that_are_left_alone_see_what_the_script_has_chosen(
+    site: Start, store: MemoryStore
+) -> None:
+    meant, left = site(""), site("", addresses=("127.0.0.2",))
+    theirs = {"User-Agent": "cloud-sdk/2"}
+
+    async def in_aiohttp(*urls: str) -> None:
+        async with aiohttp.ClientSession() as session:
+            for url in urls:
+                await (await session.get(url, headers=theirs)).read()
+            await (await session.get(urls[0])).read()
+
+    for scope in ({"hosts": ["127.0.0.1"]}, {"exempt_hosts": ["127.0.0.2"]}):
+        with install(ua=UA, store=store, **scope):  # type: ignore[arg-type]
+            urls = [place.url("/page") for place in (left, meant)]
+            for url in urls:
+                requests.get(url, headers=theirs, timeout=10)
+                httpx.get(url, headers=theirs)
+                urllib3.request("GET", url, headers=theirs)
+                with urlopen(urllib.request.Request(url, headers=theirs)):
+                    pass
+            requests.get(urls[0], timeout=10)
+            httpx.get(urls[0])
+            urllib3.request("GET", urls[0])
+            with urlopen(urls[0]):
+                pass
+            asyncio.run(in_aiohttp(*urls))
+    seen = [each.headers["user-agent"] for each in left.log]
+    assert seen == 2 * [*["cloud-sdk/2"] * 4, *[UA] * 4, "cloud-sdk/2", UA]
+    assert {each.headers["user-agent"] for each in meant.log} == {UA}
 
 
 def test_hosts_that_are_none_would_be_politeness_to_nobody() -> None:

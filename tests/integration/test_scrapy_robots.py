@@ -252,8 +252,10 @@ def test_robots_txt_is_asked_for_with_our_own_headers_alone(site: Callable[..., 
 def test_each_request_that_waited_has_an_exception_of_its_own(site: Callable[..., Site]) -> None:
     place = site(Answer(close="before"))
     told = crawl({"urls": [place.url(f"/{number}") for number in range(4)]})
-    about = f"polite_transport met this while it asked for {place.url('/robots.txt')}"
+    about = f" for {place.url('/robots.txt')}; the page itself was not asked for"
     failures = [line for line in told if line.startswith("failed")]
     assert len(failures) == 4
     assert all(line.count(about) == 1 for line in failures)
+    assert sum("while it asked for" in line for line in failures) == 1
+    assert sum("waited for another request to ask for" in line for line in failures) == 3
     assert "exceptions 4" in told

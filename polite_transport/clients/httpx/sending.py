@@ -34,7 +34,7 @@ from polite_transport.sending.passage import (
 )
 from polite_transport.stores.base import Store
 from polite_transport.url import InvalidURL as UnreadableURL
-from polite_transport.visitor import Visitor, say_replaced, unreadable
+from polite_transport.visitor import Visitor, unreadable
 
 Send = Callable[[httpx.Request], httpx.Response]
 AsyncSend = Callable[[httpx.Request], Awaitable[httpx.Response]]
@@ -200,12 +200,10 @@ async def decide_only_async(
 def _call(who: Visitor, send: Send | AsyncSend, request: httpx.Request) -> Call | Decision:
     """Return the call of a request, with the User-Agent written that it will be sent with."""
     sent = request.headers.get("User-Agent")
-    ua = who.user_agent
-    if ua is not None and sent != ua:
-        if sent not in (None, HTTPX_UA):
-            say_replaced(sent, ua)
-        request.headers["User-Agent"] = sent = ua
     url = str(request.url)
+    ua = who.instead_of(sent, url, chosen=sent != HTTPX_UA)
+    if ua is not None:
+        request.headers["User-Agent"] = sent = ua
     try:
         if "target" in request.extensions:
             url = asked_url(request, send)

@@ -30,7 +30,7 @@ from polite_transport.sending.hand import IN_HAND, is_in_hand
 from polite_transport.stores.base import Store
 from polite_transport.url import InvalidURL as UnreadableURL
 from polite_transport.url import target
-from polite_transport.visitor import Visitor, say_replaced, unreadable, visitor, way
+from polite_transport.visitor import Visitor, unreadable, visitor, way
 
 
 class _Checking(BaseAdapter):
@@ -271,17 +271,15 @@ def _call(visitor: Visitor, request: PreparedRequest) -> Call | Decision:
     """Return the call of a request, with the User-Agent written that it will be sent with."""
     headers: Any = request.headers
     sent = headers.get("User-Agent")
-    ua = visitor.user_agent
-    if ua is not None and sent != ua:
-        if sent not in (None, _REQUESTS_UA, SKIP_HEADER):
-            say_replaced(str(sent), ua)
+    method, url = _method(request), str(request.url)
+    ua = visitor.instead_of(sent, url, chosen=sent not in (_REQUESTS_UA, SKIP_HEADER))
+    if ua is not None:
         sent = headers["User-Agent"] = ua
     elif sent is None:
         # urllib3 would add this further down, unchecked.
         sent = headers["User-Agent"] = URLLIB3_UA
     elif sent == SKIP_HEADER:
         sent = None
-    method, url = _method(request), str(request.url)
     try:
         return visitor.call(method, url, sent)
     except UnreadableURL as error:

@@ -30,6 +30,8 @@ from polite_transport.stores.base import Seat
 from polite_transport.url import InvalidURL as UnreadableURL
 from polite_transport.visitor import Visitor, unreadable, visitor, way
 
+_LIBRARY_UA = "Scrapy/"
+
 
 class PoliteMiddleware:
     """Checks every request, and lets it on in its turn.
@@ -80,9 +82,12 @@ class PoliteMiddleware:
             fetch.put_headers(request)
             return
         who = self._visitor
-        if who.user_agent is not None:
-            request.headers["User-Agent"] = who.user_agent
-        sent = request.headers.get("User-Agent")
+        header = request.headers.get("User-Agent")
+        sent = None if header is None else header.decode("latin-1")
+        chosen = sent is not None and not sent.startswith(_LIBRARY_UA)
+        ua = who.instead_of(sent, request.url, chosen=chosen)
+        if ua is not None:
+            request.headers["User-Agent"] = sent = ua
         try:
             call = who.call(request.method, request.url, sent)
         except UnreadableURL as error:

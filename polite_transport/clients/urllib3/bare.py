@@ -66,7 +66,7 @@ def check_at_pool(
         where = None  # refused further down, where the User-Agent is known
     if where is not None and is_in_hand(method, where):
         return paced_urlopen(layer, send, method, url, body, headers, *args, **kwargs)
-    headers, sent = with_user_agent(who, pool.headers if headers is None else headers)
+    headers, sent = with_user_agent(who, absolute, pool.headers if headers is None else headers)
     try:
         call = who.call(method, absolute, sent)
     except UnreadableURL as error:

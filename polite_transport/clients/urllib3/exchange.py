@@ -7,13 +7,13 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import SKIP_HEADER
 
 from polite_transport.decision import Decision
-from polite_transport.visitor import Visitor, say_replaced
+from polite_transport.visitor import Visitor
 
 # What urllib3 sends where none is set.
 URLLIB3_UA = f"python-urllib3/{urllib3.__version__}"  # type: ignore[attr-defined]
 
 
-def with_user_agent(who: Visitor, headers: Any) -> tuple[Any, str | None]:
+def with_user_agent(who: Visitor, url: str, headers: Any) -> tuple[Any, str | None]:
     """Return a request's headers with the User-Agent that is to be sent, and that User-Agent.
 
     The script's own mapping stays as it is. None = none is sent.
@@ -21,11 +21,9 @@ def with_user_agent(who: Visitor, headers: Any) -> tuple[Any, str | None]:
     # urllib3 takes bytes for either, and a dict may hold several spellings of the name.
     names = [name for name in headers or () if _text(name).lower() == "user-agent"]
     sent = _text(headers[names[-1]]) if names else None
-    ua = who.user_agent
+    ua = who.instead_of(sent, url, chosen=sent not in (URLLIB3_UA, SKIP_HEADER))
     if ua is None and len(names) == 1:
         return headers, None if sent == SKIP_HEADER else sent
-    if ua is not None and sent not in (None, ua, URLLIB3_UA, SKIP_HEADER):
-        say_replaced(str(sent), ua)
     # urllib3 would add its own further down, unchecked; and of several the site would see all.
     chosen = ua or sent or URLLIB3_UA
     written: Any = {} if headers is None else headers.copy()

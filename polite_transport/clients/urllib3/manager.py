@@ -37,7 +37,7 @@ class PoliteManaging(PoolManager):
         Raises DisallowedByRobots, RobotsUnreachable, WaitTooLong, StoreUnavailable, InvalidURL,
         each also a urllib3.exceptions.HTTPError; and what urllib3 itself raises.
         """
-        headers, sent = with_user_agent(self.visitor, kw.get("headers", self.headers))
+        headers, sent = with_user_agent(self.visitor, url, kw.get("headers", self.headers))
         kw["headers"] = headers
         try:
             call = self.visitor.call(method, url, sent)
@@ -65,7 +65,7 @@ class PoliteManaging(PoolManager):
 
         Raises what urllib3 raises where robots.txt gets no answer; WaitTooLong.
         """
-        _, sent = with_user_agent(self.visitor, self.headers)
+        _, sent = with_user_agent(self.visitor, url, self.headers)
         try:
             call = self.visitor.call(method, url, sent)
         except UnreadableURL as error:
