@@ -333,6 +333,11 @@ def hostile() -> dict[str, tuple[bytes, str]]:
             + b"\nDisallow: /x",
             "/x",
         ),
+        "12,000 agents, garbled delays": (
+            b"".join(b"User-agent: bot%d\nCrawl-delay: x\n" % n for n in range(12_000))
+            + b"Disallow: /x",
+            "/x",
+        ),
         "17,000 groups": (
             b"\n".join(b"User-agent: b%d\nDisallow: /x" % n for n in range(17_000))
             + b"\nUser-agent: *\nDisallow: /x",

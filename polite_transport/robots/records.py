@@ -154,10 +154,12 @@ class Reading:
 
     __slots__ = (
         "_came",
+        "_garbled",
         "_given",
         "_named",
         "_orphaned",
         "_runs",
+        "_told",
         "in_head",
         "parsed",
         "section",
@@ -175,6 +177,10 @@ class Reading:
         self._given: dict[str, int] = {}
         self._came: set[str] = set()
         self._runs: dict[int, list[Record]] = {}
+        # Those that say nothing: their run since the last user-agent line, and how many agents,
+        # from the first, have one.
+        self._garbled: list[Record] | None = None
+        self._told = 0
         self._orphaned: list[Record] = []  # agents' records under rules of no agent
 
     def agent(self, value: str, line: int, *, colon: bool) -> None:
@@ -184,12 +190,14 @@ class Reading:
             self.without_colon = False
             self._named = []
             self._given = {}
+            self._told = 0
         elif self._came:
             self._given.update(dict.fromkeys(self._came, len(self._named)))
         self.in_head = True
-        if self._runs:
+        if self._came:
             self._came = set()
             self._runs = {}
+        self._garbled = None
         if not colon:
             self.without_colon = True
         token = token_of(value)
@@ -209,15 +217,26 @@ class Reading:
             (self._orphaned if self.section.lines else self.parsed.leading).append(record)
             return
         kind = "delay" if record.kind in DELAYS else record.kind
-        if counts(record):
-            self._came.add(kind)
+        if not counts(record):
+            # It is kept to be told of, by those who were named since the last such one.
+            if self._garbled is None:
+                self._garbled = self._run_for(self._told)
+                self._told = len(self._named)
+            self._garbled.append(record)
+            return
+        self._came.add(kind)
         start = self._given.get(kind, 0)  # those before it have theirs
         run = self._runs.get(start)
         if run is None:
-            run = self._runs[start] = []
-            for token in dict.fromkeys(self._named[start:]):  # once each, however often it is named
-                self.parsed.records.setdefault(token, []).append(run)
+            run = self._runs[start] = self._run_for(start)
         run.append(record)
+
+    def _run_for(self, start: int) -> list[Record]:
+        """Begin a run of records for the agents from ``start`` on."""
+        run: list[Record] = []
+        for token in dict.fromkeys(self._named[start:]):  # once each, however often it is named
+            self.parsed.records.setdefault(token, []).append(run)
+        return run
 
     def end(self) -> Parsed:
         """Return the file; one that names no agent at all speaks to everyone."""

@@ -140,6 +140,15 @@ def test_a_delay_that_cannot_be_read_is_told_of_whom_it_was_for() -> None:
     assert robots.unreadable("b") == ()
 
 
+def test_what_cannot_be_read_is_kept_once_however_many_agents_have_some() -> None:
+    pairs = range(2_000)
+    robots = parse_robots(
+        b"".join(b"User-agent: a%d\nVisit-time: x\nCrawl-delay:\n" % number for number in pairs)
+    )
+    assert {len(robots.records(f"a{number}")) for number in pairs} == {2}
+    assert robots.records("a7")[0] == Record("visit-time", "x", 23)
+
+
 def test_an_agent_named_often_has_a_record_once() -> None:
     robots = parse_robots(b"User-agent: a\n" * 3_000 + b"Crawl-delay: 1\n" * 3_000)
     assert len(robots.records("a")) == 3_000
