@@ -22,6 +22,7 @@ log = logging.getLogger("polite_transport")
 
 _RECONNECT_PAUSE = 0.2  # seconds between attempts of the listener
 _MOST_OWED = 10_000
+_LOT = 16  # leases that are renewed at a time
 _NO_HOST = "store.invalid"  # of a record that is written to see whether one can (RFC 2606)
 
 
@@ -43,6 +44,7 @@ class Background:
     def start_anew(self) -> None:
         """Forget everything; in a forked child all of it is the parent's."""
         self._lock = threading.Lock()
+        self._renewing = threading.RLock()  # a signal may come, and end another, as one ends
         self._numbers = itertools.count()
         self._channel = ""
         self._closing: threading.Lock | None = None  # held while the listener is wanted
@@ -104,10 +106,11 @@ class Background:
         self._waiting.pop(name, None)
 
     def end(self, name: str) -> None:
-        """Forget a token whose turn or fetch has come to its end."""
+        """Forget a token whose turn or fetch has come to its end: it is not renewed any more."""
         self._waiting.pop(name, None)
-        self.sending.pop(name, None)
-        self.fetching.pop(name, None)
+        with self._renewing:
+            self.sending.pop(name, None)
+            self.fetching.pop(name, None)
 
     def owe(self, host: str, name: str, leave: Leave) -> None:
         """Keep the end of a turn for when the ledger can be told."""
@@ -138,8 +141,15 @@ class Background:
             for name, (key, waiter) in list(self.fetching.items())
             if now < waiter.since + CLAIM_LIFE and not waiter.is_gone
         ]
-        if turns or claims:
-            self._ledger.renew(turns, claims)
+        # A ledger takes a turn for lost that it does not know, and gives it back to its token. One
+        # that has ended must not be renewed after its end; in small lots, since the ends wait.
+        while turns or claims:
+            with self._renewing:
+                self._ledger.renew(
+                    [turn for turn in turns[:_LOT] if turn[1] in self.sending],
+                    [claim for claim in claims[:_LOT] if claim[1] in self.fetching],
+                )
+            del turns[:_LOT], claims[:_LOT]
 
     def _pay(self, now: float) -> None:
         with self._telling:

@@ -262,3 +262,27 @@ def test_without_a_thread_there_is_no_turn_and_later_there_is(
     monkeypatch.undo()
     assert store.acquire(seat) == NOW
     store.close()
+
+
+def test_a_turn_that_ends_as_it_is_renewed_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(SQLiteStore(tmp_path / "store.sqlite", assume_cold=True)) as store:
+        seat, after = Seat("example.org", 0.1, 60.0), Seat("example.org", 0.1, 60.0)
+        assert store.acquire(seat) == NOW
+        renew = SQLiteLedger.renew
+        ends = threading.Thread(target=store.release, args=(seat,), kwargs={"sent": True})
+
+        def slowly(ledger: SQLiteLedger, *leases: Any) -> None:
+            # What a locked file, or a server far away, puts before it.
+            ends.start()
+            ends.join(0.3)
+            renew(ledger, *leases)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(SQLiteLedger, "renew", slowly)
+            store._background.beat()
+        ends.join(10)
+        turn = store.acquire(after)
+        assert turn.granted
+        assert turn.wait <= 0.1
