@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 
+from polite_transport.stores.copies import CLAIM_LIFE
 from polite_transport.stores.ledger import Elsewhere, Failed, Granted, Kept, Packed
 from polite_transport.stores.records import HostRecord
 
@@ -164,6 +165,9 @@ def discard_copy(db: sqlite3.Connection, now: float, key: str) -> None:  # noqa:
 
 
 def prune_copies(db: sqlite3.Connection, now: float) -> None:
-    """Forget copies that are too old to stand in for anything."""
-    oldest = time.time() - _LONGEST_STALE
-    db.execute("DELETE FROM copy WHERE expires_at < ? AND until < ?", (oldest, now))
+    """Forget copies that are too old to stand in for anything, and failures that nobody shares."""
+    db.execute(
+        "DELETE FROM copy WHERE until < ? AND (expires_at < ? "
+        "OR (expires_at IS NULL AND coalesce(failed_at, 0) < ?))",
+        (now, time.time() - _LONGEST_STALE, now - CLAIM_LIFE),
+    )
