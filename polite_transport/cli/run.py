@@ -3,7 +3,7 @@
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -69,14 +69,15 @@ def run(
 
 
 def _policy(path: Path | None, min_delay: float | None) -> Policy:
-    policy = Policy() if path is None else load_policy(path)
-    if min_delay is None:
-        return policy
+    given: dict[str, Any] = {} if min_delay is None else {"min_delay": min_delay}
+    if path is None:
+        return Policy(**given)
+    policy = load_policy(path, **given)
     overrides = {
-        host: replace(own, min_delay=max(own.min_delay, min_delay))
+        host: replace(own, min_delay=max(own.min_delay, min_delay or 0.0))
         for host, own in policy.overrides.items()
     }
-    return replace(policy, min_delay=min_delay, overrides=overrides)
+    return replace(policy, overrides=overrides)
 
 
 def _names(given: list[str] | tuple[str, ...]) -> tuple[str, ...]:

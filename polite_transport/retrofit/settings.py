@@ -41,16 +41,20 @@ class Settings:
         )
 
 
-def load_policy(path: Path) -> Policy:
+_A_POLICY = "a policy is a table of its fields"
+
+
+def load_policy(path: Path, **instead: Any) -> Policy:
     """Return the Policy that a TOML or JSON file describes, by the names of its fields.
 
+    instead: fields that count in place of what the file says for all hosts.
     Raises ValueError, naming the field, and OSError.
     """
     content = path.read_bytes()
     try:
         text = content.decode()
         found = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
-        return policy_from(found)
+        return policy_from({**_table(found, _A_POLICY), **instead})
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -60,7 +64,7 @@ def policy_from(found: object) -> Policy:
 
     What an entry of ``overrides`` does not name is as for all other hosts.
     """
-    values = dict(_table(found, "a policy is a table of its fields"))
+    values = dict(_table(found, _A_POLICY))
     for name in values:
         if name not in TAKES:
             raise ValueError(f"Policy has no field {name!r}; it has {', '.join(sorted(TAKES))}")
@@ -69,7 +73,7 @@ def policy_from(found: object) -> Policy:
     overrides: dict[str, Policy] = {}
     for host, fields_of_its_own in own.items():
         try:
-            named = _table(fields_of_its_own, "a policy is a table of its fields")
+            named = _table(fields_of_its_own, _A_POLICY)
             overrides[host] = policy_from({**for_all, **named})
         except ValueError as error:
             raise ValueError(f"overrides of {host!r}: {error}") from error

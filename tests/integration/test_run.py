@@ -208,7 +208,7 @@ def test_a_module_and_its_options(site: Callable[..., Site], tmp_path: Path) -> 
         "import sys, requests\nfor n in range(2): requests.get(sys.argv[2] + f'/{n}')\n"
     )
     (tmp_path / "policy.toml").write_text(
-        'on_forbidden = "disallow"\n[overrides."127.0.0.1"]\nmax_delay = 60\n'
+        'min_delay = 9\non_forbidden = "disallow"\n[overrides."127.0.0.1"]\nmax_delay = 60\n'
     )
     done = polite(
         "run", "--ua", UA, "--min-delay", "0.3", "--policy", "policy.toml",
@@ -217,6 +217,7 @@ def test_a_module_and_its_options(site: Callable[..., Site], tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert place.targets() == ["/robots.txt", "/0", "/1"]
     assert min(place.gaps()) >= 0.3
+    assert max(place.gaps()) < 9
 
 
 def test_a_policy_file_and_a_scope(site: Callable[..., Site], tmp_path: Path) -> None:
