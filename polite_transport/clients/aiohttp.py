@@ -104,7 +104,7 @@ class _Middleware:
         self, request: aiohttp.ClientRequest, send: Handler
     ) -> aiohttp.ClientResponse:
         """Check one hop and send it in its turn."""
-        failed = self._failed
+        failed, self._failed = self._failed, None
         if failed is not None and failed[0] is not request and failed[0].url == request.url:
             # A robots.txt that got no answer looks to aiohttp like a page on a connection that was
             # dropped, and it makes the same request anew. It is told the same anew.

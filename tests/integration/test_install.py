@@ -235,6 +235,30 @@ def test_a_robots_txt_that_is_lost_with_its_connection_is_asked_for_once_more(
     assert place.gaps()[-1] >= DELAY
 
 
+def test_a_retry_of_the_script_s_own_under_aiohttp_may_come_back_to_the_same_url(
+    site: Start, store: MemoryStore
+) -> None:
+    place = site([*[Answer(close="before")] * 2, Answer(body=b"")])
+    moved = Answer(status=302, headers={"Location": "/page", "Set-Cookie": "seen=1"})
+    place.serve("/page", [moved, Answer(body=b"ok")])
+
+    async def again(
+        request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        try:
+            return await send(request)
+        except aiohttp.ClientConnectionError:
+            return await send(request)
+
+    async def visit() -> bytes:
+        async with aiohttp.ClientSession(middlewares=[again]) as session:
+            return await (await session.get(place.url("/page"))).read()
+
+    with install(ua=UA, store=store):
+        assert asyncio.run(visit()) == b"ok"
+    assert place.targets() == [*["/robots.txt"] * 3, "/page", "/page"]
+
+
 def _no_answer(native: type[Exception]) -> type[Exception]:
     # urllib.request makes a URLError only of what fails before the request is out.
     return OSError if native is URLError else native
