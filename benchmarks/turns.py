@@ -244,7 +244,7 @@ def copies_memory(count: int) -> str:
             fetched_at=store.now(),
             expires_at=store.now() + 86_400,
         )
-        key, waiter = CopyKey(origin, "mybot", "follow", 512_000, 86_400.0), CopyWaiter()
+        key, waiter = CopyKey(origin, "mybot", "follow", 512_000, 10.0, 86_400.0), CopyWaiter()
         store.claim(key, waiter)
         store.publish(key, waiter, copy)
         copy.robots.check("/x", "MyBot")

@@ -69,6 +69,7 @@ def copy_key(call: Call) -> CopyKey:
         call.product_token.lower(),
         policy.robots_redirects,
         policy.robots_max_bytes,
+        policy.robots_timeout,
         policy.robots_ttl,
         call.via,
     )
@@ -119,6 +120,10 @@ def _try(call: Call, last: Copy | None) -> Flow[tuple[Reply, Copy | Reply]]:
         call.waited += yield from take_turn(seat, policy, undecided(call))
         try:
             reply = yield from Fetch(here, headers, policy.robots_max_bytes, left)
+            if reply.late and reply.elapsed >= left:
+                # The policy's time was over, and not just the client's: it counts for everyone
+                # who has that policy.
+                reply = replace(reply, late=False, broken=reply.unusable)
             now = yield from Now()
             there = _read(call, reply, here, first, seen, last, now)
         except BaseException:

@@ -44,7 +44,8 @@ class Reply:
     status: None where there was no HTTP answer at all; then ``error`` is the client's exception.
     headers: lower-case names.
     broken: why the body cannot be used, where it ended early or cannot be decoded.
-    late: whether our own time was over before the body was there, the policy's or the client's.
+    late: whether our own time was over before the body was there: the policy's, or a shorter one
+        of the client's.
     elapsed: seconds it took.
     """
 
@@ -240,18 +241,18 @@ def access_of(reply: Reply) -> Access:
 
 
 def _unreachable(fresh: Copy, reply: Reply, now: float, last: Copy | None) -> Copy:
-    """Return the copy for the time until an unreachable robots.txt is asked for again.
-
-    Where our own time was over, others may have more of it: the next request asks.
-    """
-    failures = (last.failures if last is not None else 0) + (not reply.late)
-    again_at = now if reply.late else now + retry_in(failures, reply.pause(now))
+    """Return the copy for the time until an unreachable robots.txt is asked for again."""
+    failures = (last.failures if last is not None else 0) + 1
+    again_at = now + retry_in(failures, reply.pause(now))
     why = reply.unusable
     if last is not None and last.speaks_for_outage(now):
         odd = f" ({why})" if why else ""
         note = f"it answers {reply.status}{odd}; the copy held before counts on"
         again_at = min(again_at, last.fetched_at + LONGEST_STALE)
         return replace(last, expires_at=again_at, failures=failures, note=note)
+    if reply.late and 200 <= fresh.status < 300:
+        # Another client may have the time to read it: the next request asks.
+        again_at, failures = now, failures - 1
     return replace(
         fresh, access=Access.UNREACHABLE, expires_at=again_at, failures=failures, note=why
     )

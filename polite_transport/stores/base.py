@@ -140,10 +140,10 @@ NOW = Turn(granted=True, wait=0.0)
 class CopyKey(NamedTuple):
     """Which requests share a copy of robots.txt.
 
-    A site may answer another robot differently; a policy that stays on one host, wants fewer bytes
-    or asks more often would read something else.
+    A site may answer another robot differently; a policy that stays on one host, wants fewer bytes,
+    waits less or asks more often would read something else.
 
-    max_bytes: Policy.robots_max_bytes. ttl: Policy.robots_ttl, seconds.
+    max_bytes: Policy.robots_max_bytes. timeout, ttl: Policy.robots_timeout and robots_ttl, seconds.
     via: how it was reached where not everyone should rely on that, see ``Call.via``.
     """
 
@@ -151,6 +151,7 @@ class CopyKey(NamedTuple):
     product_token: str
     redirects: Literal["follow", "same-host"]
     max_bytes: int
+    timeout: float
     ttl: float
     via: str = ""
 

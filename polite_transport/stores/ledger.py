@@ -44,7 +44,8 @@ def delay_of(token: str) -> float:
 
 def ledger_key(key: CopyKey) -> str:
     """Return one printable word for a copy's key."""
-    return "~".join(quote(str(part), safe=":/[]") for part in key._replace(ttl=float(key.ttl)))
+    exact = key._replace(timeout=float(key.timeout), ttl=float(key.ttl))  # 10 and 10.0 are one
+    return "~".join(quote(str(part), safe=":/[]") for part in exact)
 
 
 class Packed(NamedTuple):

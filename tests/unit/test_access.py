@@ -52,14 +52,20 @@ def test_a_broken_body_is_unreachable_whatever_its_status() -> None:
     assert (copy.access, copy.body, copy.note) == (Access.UNREACHABLE, b"", "it ends early")
 
 
-def test_what_our_own_time_has_ended_says_nothing_of_the_site() -> None:
+def test_what_a_client_s_own_time_has_ended_keeps_nobody_else_out() -> None:
     late = Reply(200, {"retry-after": "600"}, late=True, broken="the socket was shut down")
     copy = read(late)
     assert (copy.access, copy.note) == (Access.UNREACHABLE, "its body takes too long")
     assert (copy.expires_at, copy.failures) == (NOW, 0)
     held = read(Reply(200, {}, FILE))
     stale = read(late, held, now=NOW + DAY)
-    assert (stale.body, stale.expires_at, stale.failures) == (FILE, NOW + DAY, 0)
+    assert (stale.body, stale.expires_at, stale.failures) == (FILE, NOW + DAY + 600, 1)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_where_the_status_says_all_a_late_body_changes_nothing(status: int) -> None:
+    copy = read(Reply(status, {"retry-after": "600"}, late=True))
+    assert (copy.expires_at, copy.failures) == (NOW + 600, 1)
 
 
 def test_a_copy_stands_in_for_30_days_whatever_the_site_asks() -> None:

@@ -36,7 +36,7 @@ def copies(clock: Clock) -> Copies:
 
 
 def key(name: str = "example.org") -> CopyKey:
-    return CopyKey(f"http://{name}", "mybot", "follow", 512_000, 86_400.0)
+    return CopyKey(f"http://{name}", "mybot", "follow", 512_000, 10.0, 86_400.0)
 
 
 KEY = key()

@@ -24,7 +24,7 @@ from polite_transport.url import Target
 HOST = "example.org"
 FOR_EVER = 600.0  # seconds that no test may need: whoever waits so long was not woken
 ROBOTS = Target("http://example.org/robots.txt", "http://example.org", HOST, "/robots.txt")
-KEY = CopyKey("http://example.org", "mybot", "follow", 512_000, 86_400.0)
+KEY = CopyKey("http://example.org", "mybot", "follow", 512_000, 10.0, 86_400.0)
 FETCH = Fetch(ROBOTS, {}, 100, 1.0)
 
 

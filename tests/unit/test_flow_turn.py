@@ -423,7 +423,7 @@ def test_interrupted_at_any_step_everything_is_given_back(number: int) -> None:
     assert not world.store._copies._claims  # type: ignore[attr-defined]
     assert isinstance(
         world.store.claim(
-            CopyKey("http://example.org", "other", "follow", 512_000, 86_400.0), CopyWaiter()
+            CopyKey("http://example.org", "other", "follow", 512_000, 10.0, 86_400.0), CopyWaiter()
         ),
         Claimed,
     )

@@ -15,7 +15,7 @@ from polite_transport.stores.base import Claimed, CopyKey, CopyWaiter, Seat
 from polite_transport.stores.memory import PROCESS_STORE
 from polite_transport.visitor import Visitor
 
-KEY = CopyKey("http://example.org", "mybot", "follow", 512_000, 86_400.0)
+KEY = CopyKey("http://example.org", "mybot", "follow", 512_000, 10.0, 86_400.0)
 
 
 def is_same(one: MemoryStore, other: MemoryStore) -> bool:

@@ -31,7 +31,7 @@ from polite_transport.stores.base import (
 from .servers import RedisServer
 
 HOST = "example.org"
-KEY = CopyKey("http://example.org", "mybot", "follow", 512_000, 86_400.0)
+KEY = CopyKey("http://example.org", "mybot", "follow", 512_000, 10.0, 86_400.0)
 Handles = tuple[Store, Store]
 
 

@@ -304,7 +304,7 @@ def test_overloads_in_a_row_are_counted_meanwhile(tmp_path: Path) -> None:
 def test_a_copy_that_was_asked_for_elsewhere_is_fetched_here(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     store, other = file_store(path), file_store(path)
-    key = CopyKey("http://example.org", "mybot", "follow", 512_000, 86_400.0)
+    key = CopyKey("http://example.org", "mybot", "follow", 512_000, 10.0, 86_400.0)
     assert other.claim(key, CopyWaiter()) == Claimed(None)
     waiter = CopyWaiter()
     assert store.claim(key, waiter) != Claimed(None)
