@@ -12,6 +12,7 @@ What every store keeps:
 """
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol
 
@@ -52,14 +53,16 @@ class Waiter:
     thread: the thread that has to run for this one to go on.
     ended: whether the event loop that it lives in is closed, so that it will never go on; None
         for one that lives in a thread.
+    came_at: when it began to ask, by the machine's monotonic clock.
     """
 
-    __slots__ = ("ended", "ready", "thread", "token", "wake")
+    __slots__ = ("came_at", "ended", "ready", "thread", "token", "wake")
 
     def __init__(self) -> None:
         self.wake: Callable[[], object] | None = None
         self.ready = False
         self.token = ""
+        self.came_at = time.monotonic()
         self.thread = threading.get_ident()
         self.ended: Callable[[], bool] | None = None
 

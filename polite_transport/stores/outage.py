@@ -10,9 +10,9 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
-from polite_transport.stores.base import Seat, StoreFault
+from polite_transport.stores.base import Seat, StoreFault, Waiter
 from polite_transport.stores.turns import Turns
 
 log = logging.getLogger("polite_transport")
@@ -102,6 +102,15 @@ class Outage:
             seat.wake_up()
 
 
+class _Away(NamedTuple):
+    """A ledger that may be back soon. since, met_at: when the first and the last fault was met."""
+
+    since: float
+    met_at: float
+    cause: str
+    is_over_long: bool
+
+
 class Recoverable(Protocol):
     """What an outage has to know of a store that may be away."""
 
@@ -154,6 +163,33 @@ class Outages:
         self._current: Outage | None = None
         self.alone: Outage | None = None
         self._last_end = float("-inf")
+        self._away: _Away | None = None
+
+    def refuse(self, waiter: Waiter) -> None:
+        """Raise the StoreFault that another has met while this one waited, if it lasts too long."""
+        away = self._away
+        if away is not None and away.is_over_long and waiter.came_at < away.met_at:
+            raise StoreFault(away.cause)
+
+    def meet(self, fault: StoreFault) -> None:
+        """Leave a fault that may pass the patience that is left of it.
+
+        Of those who wait for one host one at a time asks the ledger. They wait for it together,
+        and not for as long as they like one after the other.
+        """
+        if not fault.passing or self._processes is not None:
+            return
+        now = self._clock()
+        asked, away = now - fault.spent, self._away
+        # What was met long before is over: nobody has asked since.
+        is_new = away is None or asked - away.met_at > fault.patience
+        since = asked if away is None or is_new else away.since
+        self._away = _Away(since, now, str(fault), now - since >= fault.patience)
+        fault.patience = max(fault.patience - (asked - since), 0.0)
+
+    def answered(self) -> None:
+        """Take it that the ledger can be used."""
+        self._away = None
 
     def endure(self, fault: StoreFault, store: Recoverable) -> Outage | None:
         """Return the outage in which this process goes on alone; None where it does not."""

@@ -78,10 +78,12 @@ class SharedStore:
         alone = self._outages.alone
         if alone is None:
             try:
+                self._outages.refuse(seat)
                 return self._acquire_shared(seat)
             except StoreFault as fault:
                 alone = self._outages.endure(fault, self._background)
                 if alone is None:
+                    self._outages.meet(fault)
                     raise
         return self._acquire_alone(seat, alone)
 
@@ -116,6 +118,7 @@ class SharedStore:
         channel = self._background.channel()
         asked = self._clock()
         seconds = self._ledger.let_pass(host, channel)
+        self._outages.answered()
         if not seconds:
             self.front.let_pass_no_longer(host)
             return False
@@ -133,6 +136,7 @@ class SharedStore:
         except BaseException:
             background.expect_no_longer(name)
             raise
+        self._outages.answered()
         if turn.granted:
             background.expect_no_longer(name)
             if not turn.wait:

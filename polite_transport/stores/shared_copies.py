@@ -48,9 +48,11 @@ class SharedCopies:
             return found
         if self._outages.alone is None:
             try:
+                self._outages.refuse(waiter)
                 return self._claim_shared(key, waiter, found)
             except StoreFault as fault:
                 if self._outages.endure(fault, self._background) is None:
+                    self._outages.meet(fault)
                     raise
         return found
 
@@ -77,6 +79,7 @@ class SharedCopies:
         while True:
             waited = self._clock() - since
             answer = self._ledger.claim(key, name, waited, self._wall())
+            self._outages.answered()
             if isinstance(answer, Elsewhere):
                 return answer
             if isinstance(answer, Failed):

@@ -4,6 +4,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -54,6 +56,32 @@ def test_down_and_up_again(site: Sites, redis_server: Servers) -> None:
     get(store, place)
     assert min(place.gaps()) >= DELAY
     store.close()
+
+
+def test_those_who_wait_for_one_host_wait_for_the_server_together(
+    site: Sites, redis_server: Servers
+) -> None:
+    place, new = site(ROBOTS), site(ROBOTS, addresses=("127.0.0.2",))
+    server = redis_server()
+    with closing(RedisStore(server.url, timeout=1.0)) as store:
+        get(store, place)
+        server.stop()
+        started = time.monotonic()
+        with ThreadPoolExecutor(12) as threads:
+            urls = [each.url("/page") for each in (place, new)] * 6
+            failed = [
+                threads.submit(PoliteSession(ua=UA, store=store).get, url, timeout=10)
+                for url in urls
+            ]
+            for each in failed:
+                with pytest.raises(StoreUnavailable):
+                    each.result()
+        # One after the other they would have had a second each.
+        assert 0.9 < time.monotonic() - started < 5.0
+        server.start()
+        get(store, place)
+    assert new.targets() == []
+    assert place.targets() == ["/robots.txt", "/page", "/page"]
 
 
 def test_never_there(site: Sites, redis_server: Servers) -> None:
