@@ -74,13 +74,18 @@ def open_store(url: str) -> Store:
         from polite_transport.stores.redis import RedisStore
 
         place, _, namespace = url.partition("#")
+        if "@" in namespace:
+            raise ValueError(
+                "a store's URL has a '#' before its '@': in a password it is written %23"
+            )
         server, options, others = _options(place)
         if others:
             server += "?" + "&".join(others)
         return RedisStore(server, namespace=namespace or "default", **options)
-    # Not the whole of it, which may hold a password.
+    # Not the whole of it, which may hold a password; without "//" what stands first may be one.
+    shown = f"that begins with {scheme[:20] + ':'!r} " if rest.startswith("//") else ""
     raise ValueError(
-        f"a store's URL that begins with {scheme[:20] + ':'!r} is none of sqlite:///path/to/file, "
+        f"a store's URL {shown}is none of sqlite:///path/to/file, "
         "redis://host:6379/0, rediss://, unix:///socket, valkey:// and memory:"
     )
 

@@ -37,7 +37,8 @@ _MEND = {
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened: its folder has to exist, and to be writable",
     sqlite3.SQLITE_NOTADB: "it is not a SQLite file: name another, or move it away",
     sqlite3.SQLITE_CORRUPT: "it is damaged: move it away, and a new one will be made",
-    sqlite3.SQLITE_IOERR: "its disk cannot be read or written",
+    sqlite3.SQLITE_IOERR: "its disk cannot be read or written, or it was moved away "
+    "without its -wal and -shm: mend that, or name another file",
 }
 
 

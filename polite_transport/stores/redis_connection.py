@@ -28,7 +28,13 @@ class Connection:
                 server = "redis" + server.removeprefix("valkey")
             package, client = "redis", None
         else:
-            package, client = type(server).__module__.partition(".")[0], server
+            module = type(server).__module__
+            if ".asyncio" in module:
+                raise ValueError(
+                    f"RedisStore takes a URL or a client that blocks, and none of {module}: "
+                    "asynchronous clients of polite_transport are served by it too"
+                )
+            package, client = module.partition(".")[0], server
         library = import_module(package)
         self._errors = import_module(f"{package}.exceptions")
         settings = {
@@ -47,6 +53,13 @@ class Connection:
             self.name = _without_userinfo(server)
             client_class = getattr(library, "Redis")  # noqa: B009 - of either package
             self.client = client_class.from_url(server, **settings)
+            own = self.client.connection_pool
+            try:
+                own.connection_class(**own.connection_kwargs)  # it connects when it is first used
+            except TypeError as error:
+                raise ValueError(
+                    f"the store's URL for {self.name} has an option that nobody takes ({error})"
+                ) from error
         elif pool is None:  # a cluster's client has connections of its own, one pool for each node
             self.name = type(client).__name__
             self.client = client

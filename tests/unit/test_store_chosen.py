@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import redis.asyncio
 
 from polite_transport import MemoryStore, PoliteSession, RedisStore, SQLiteStore
 from polite_transport.stores.chosen import open_store, process_store
@@ -72,12 +73,30 @@ def test_what_is_wrong_in_a_query_is_named(tmp_path: Path, query: str, told: str
         "sqlite:///",
         "postgres://u:secret@h/d",
         "redis:x",
+        "user:secret@host:6379/0",
+        "secret@host:6379",
     ],
 )
 def test_what_names_no_store_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(ValueError, match="sqlite:///path/to/file") as caught:
         open_store(url)
     assert "secret" not in str(caught.value)
+
+
+def test_a_password_with_a_hash_in_it_is_not_shown() -> None:
+    with pytest.raises(ValueError, match="written %23") as caught:
+        open_store("redis://:a#secret@host/0")
+    assert "secret" not in str(caught.value)
+
+
+def test_an_option_that_no_redis_client_takes_is_named() -> None:
+    with pytest.raises(ValueError, match="'on_eror'"):
+        open_store("redis://127.0.0.1:1/0?on_eror=local")
+
+
+def test_a_client_that_does_not_block_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"a client that blocks, and none of redis\.asyncio"):
+        RedisStore(redis.asyncio.Redis())
 
 
 def test_the_environment_names_the_store_of_all_clients(
