@@ -250,8 +250,8 @@ def _unreachable(fresh: Copy, reply: Reply, now: float, last: Copy | None) -> Co
         note = f"it answers {reply.status}{odd}; the copy held before counts on"
         again_at = min(again_at, last.fetched_at + LONGEST_STALE)
         return replace(last, expires_at=again_at, failures=failures, note=note)
-    if reply.late and 200 <= fresh.status < 300:
-        # Another client may have the time to read it: the next request asks.
+    if (reply.late and 200 <= fresh.status < 300) or fresh.status == 407:
+        # Another client may have the time to read it, or the proxy's password: the next one asks.
         again_at, failures = now, failures - 1
     return replace(
         fresh, access=Access.UNREACHABLE, expires_at=again_at, failures=failures, note=why

@@ -62,6 +62,11 @@ def test_what_a_client_s_own_time_has_ended_keeps_nobody_else_out() -> None:
     assert (stale.body, stale.expires_at, stale.failures) == (FILE, NOW + DAY + 600, 1)
 
 
+def test_nor_does_a_proxy_that_misses_a_password() -> None:
+    copy = read(Reply(407, {"retry-after": "600"}))
+    assert (copy.access, copy.expires_at, copy.failures) == (Access.UNREACHABLE, NOW, 0)
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_where_the_status_says_all_a_late_body_changes_nothing(status: int) -> None:
     copy = read(Reply(status, {"retry-after": "600"}, late=True))
