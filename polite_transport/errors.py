@@ -8,7 +8,7 @@
     ├── WaitTooLong           the turn is further away than the policy allows: for now, or until
     │                         the policy allows it
     ├── StoreUnavailable      the shared store cannot be used, nothing was sent: for now
-    └── InvalidURL            the URL's host or port cannot be read: for good
+    └── InvalidURL            it cannot be told whose page it is: for good
 
 Each client raises a subclass of its own that is also that client's base error, so that both
 ``except requests.RequestException`` and ``except DisallowedByRobots`` work.
@@ -179,7 +179,9 @@ class StoreUnavailable(PoliteError):
 
 
 class InvalidURL(PoliteError, UnreadableURL):
-    """The URL's host or port cannot be read, so that nothing can be checked. It was not sent.
+    """It cannot be told whose page a request is for, so that nothing can be checked.
+
+    The URL's host or port cannot be read, or a Host header names another. It was not sent.
 
     cause: what is wrong with it.
     """

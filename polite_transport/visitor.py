@@ -86,15 +86,24 @@ class Visitor:
             _say_replaced(sent, ua)
         return ua
 
-    def call(self, method: str, url: str, user_agent: str | bytes | None) -> Call | Decision:
+    def call(
+        self,
+        method: str,
+        url: str,
+        user_agent: str | bytes | None,
+        host: str | bytes | None = None,
+    ) -> Call | Decision:
         """Return the call for one request, which is to be checked.
 
-        user_agent: the header of that very request, as it will be sent.
+        user_agent, host: headers of that very request, as they will be sent; without ``host`` it
+            is the URL's.
 
         A Decision comes back where nothing is to be checked: for other schemes than http and
         https (ws and wss open with a GET of theirs), for exempt hosts, and within
         ``testing.assume_allowed``.
-        Raises url.InvalidURL, of which ``unreadable`` makes a refusal, and ValueError as above.
+        Raises url.InvalidURL, of which ``unreadable`` makes a refusal, and ValueError as above. It
+        does so too where the Host header names another host than the URL: what is asked for is a
+        page of the one in the header (RFC 9110 section 7.1), and robots.txt would be the other's.
         """
         if isinstance(user_agent, bytes):
             user_agent = user_agent.decode("latin-1")
@@ -106,6 +115,8 @@ class Visitor:
             return _unchecked(method, where.url, sent, Reason.ASSUMED)
         if self._leaves_alone(where):
             return _unchecked(method, where.url, sent, Reason.EXEMPT)
+        if host is not None:
+            _refuse_other_host(host, where)
         policy = self.policy
         if policy.overrides:
             policy = policy.for_host(where.host, where.origin)
@@ -242,6 +253,24 @@ def _unchecked(method: str, url: str, user_agent: str, reason: Reason) -> Decisi
         product_token=product_token(user_agent),
         user_agent=user_agent,
     )
+
+
+def _refuse_other_host(host: str | bytes, where: Target) -> None:
+    """Raise url.InvalidURL where a Host header names another host than the URL."""
+    name = host.decode("latin-1") if isinstance(host, bytes) else host
+    scheme, _, place = where.origin.partition("://")
+    if name == place:
+        return
+    try:
+        named = target(f"{scheme}://{name.strip()}")
+    except UnreadableURL:
+        named = None
+    if named is None or named.origin != where.origin:
+        raise UnreadableURL(
+            f"its Host header {presentable(name)!r} names another host than it goes to, so that "
+            f"the robots.txt of {place} does not speak for it: put the name into the URL (an "
+            "address of one's choice belongs where connections are opened)"
+        )
 
 
 def _is_header_value(text: str) -> bool:

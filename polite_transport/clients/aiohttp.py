@@ -188,7 +188,7 @@ def _call(who: Visitor, request: aiohttp.ClientRequest) -> Call | Decision:
     if ua is not None:
         request.headers["User-Agent"] = sent = ua
     try:
-        return who.call(method, url, sent)
+        return who.call(method, url, sent, request.headers.get("Host"))
     except UnreadableURL as error:
         raise flavoured(unreadable(error, method, url, sent), _FLAVOURS) from None
 

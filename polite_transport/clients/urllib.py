@@ -81,7 +81,10 @@ def open_politely(
         request.add_header("User-Agent", ua)
         sent = ua
     try:
-        call = who.call(request.get_method(), _sent_url(request), sent)
+        # Through a tunnel urllib may name the proxy there, which is where the request goes first.
+        host = request.get_header("Host")
+        host = None if host == request.host else host
+        call = who.call(request.get_method(), _sent_url(request), sent, host)
     except UnreadableURL as error:
         raise _native(unreadable(error, request.get_method(), request.full_url, sent)) from None
     send = partial(do_open, http_class, request, **connection)

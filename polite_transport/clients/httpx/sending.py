@@ -207,7 +207,7 @@ def _call(who: Visitor, send: Send | AsyncSend, request: httpx.Request) -> Call 
     try:
         if "target" in request.extensions:
             url = asked_url(request, send)
-        return who.call(request.method, url, sent)
+        return who.call(request.method, url, sent, request.headers.get("Host"))
     except UnreadableURL as error:
         raise native(unreadable(error, request.method, url, sent)) from None
 

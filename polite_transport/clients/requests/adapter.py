@@ -19,7 +19,7 @@ from urllib3.util import SKIP_HEADER
 from polite_transport.clients.requests.errors import native_for
 from polite_transport.clients.requests.response import with_decision
 from polite_transport.clients.requests.robots import get_robots, has_content
-from polite_transport.clients.urllib3.exchange import URLLIB3_UA
+from polite_transport.clients.urllib3.exchange import URLLIB3_UA, host_in
 from polite_transport.clients.urllib3.manager import make_manager_polite
 from polite_transport.decision import Decision
 from polite_transport.flow import UNANSWERED, Call, answered
@@ -281,7 +281,7 @@ def _call(visitor: Visitor, request: PreparedRequest) -> Call | Decision:
     elif sent == SKIP_HEADER:
         sent = None
     try:
-        return visitor.call(method, url, sent)
+        return visitor.call(method, url, sent, host_in(headers) if "Host" in headers else None)
     except UnreadableURL as error:
         raise native_for(request, unreadable(error, method, url, sent)) from None
 

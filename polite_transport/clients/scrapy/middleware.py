@@ -89,7 +89,7 @@ class PoliteMiddleware:
         if ua is not None:
             request.headers["User-Agent"] = sent = ua
         try:
-            call = who.call(request.method, request.url, sent)
+            call = who.call(request.method, request.url, sent, request.headers.get("Host"))
         except UnreadableURL as error:
             self._count("polite/refused/InvalidURL")
             refused = unreadable(error, request.method, request.url, sent)

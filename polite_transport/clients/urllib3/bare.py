@@ -10,7 +10,7 @@ from urllib3 import HTTPConnectionPool, PoolManager, ProxyManager
 from urllib3.response import BaseHTTPResponse
 
 from polite_transport.clients.urllib3.errors import native
-from polite_transport.clients.urllib3.exchange import with_decision, with_user_agent
+from polite_transport.clients.urllib3.exchange import host_in, with_decision, with_user_agent
 from polite_transport.clients.urllib3.line import is_under_way, sent_url
 from polite_transport.clients.urllib3.pools import Send, paced_request, paced_urlopen
 from polite_transport.clients.urllib3.robots import get_robots
@@ -68,7 +68,7 @@ def check_at_pool(
         return paced_urlopen(layer, send, method, url, body, headers, *args, **kwargs)
     headers, sent = with_user_agent(who, absolute, pool.headers if headers is None else headers)
     try:
-        call = who.call(method, absolute, sent)
+        call = who.call(method, absolute, sent, host_in(headers))
     except UnreadableURL as error:
         raise native(unreadable(error, method, absolute, sent)) from None
     if isinstance(call, Decision):

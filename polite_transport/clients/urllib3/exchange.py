@@ -33,6 +33,13 @@ def with_user_agent(who: Visitor, url: str, headers: Any) -> tuple[Any, str | No
     return written, None if chosen == SKIP_HEADER else chosen
 
 
+def host_in(headers: Any) -> str | None:
+    """Return the Host header that a script has set, or None; several are none that can be read."""
+    found = {_text(headers[name]) for name in headers if _text(name).lower() == "host"}
+    found.discard(SKIP_HEADER)
+    return ", ".join(sorted(found)) or None
+
+
 def _text(name_or_value: Any) -> str:
     is_bytes = isinstance(name_or_value, bytes)
     return name_or_value.decode("latin-1") if is_bytes else str(name_or_value)

@@ -8,7 +8,7 @@ from urllib3.response import BaseHTTPResponse
 
 from polite_transport.clients.urllib3.bare import check_at_pool
 from polite_transport.clients.urllib3.errors import native
-from polite_transport.clients.urllib3.exchange import with_decision, with_user_agent
+from polite_transport.clients.urllib3.exchange import host_in, with_decision, with_user_agent
 from polite_transport.clients.urllib3.pools import PolitePool, use_polite_pools
 from polite_transport.clients.urllib3.robots import get_robots
 from polite_transport.clients.urllib3.ways import way_of_manager
@@ -40,7 +40,7 @@ class PoliteManaging(PoolManager):
         headers, sent = with_user_agent(self.visitor, url, kw.get("headers", self.headers))
         kw["headers"] = headers
         try:
-            call = self.visitor.call(method, url, sent)
+            call = self.visitor.call(method, url, sent, host_in(headers))
         except UnreadableURL as error:
             raise native(unreadable(error, method, url, sent)) from None
         send = partial(super().urlopen, method, url, redirect=redirect, **kw)

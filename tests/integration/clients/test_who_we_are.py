@@ -1,9 +1,11 @@
 """What a site learns about us: one User-Agent throughout, and nothing private with robots.txt."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.request import Request, urlopen
 
+import aiohttp
 import httpx
 import pytest
 import requests
@@ -11,6 +13,7 @@ import urllib3
 
 from polite_transport import (
     DisallowedByRobots,
+    InvalidURL,
     MemoryStore,
     PolitePoolManager,
     PoliteSession,
@@ -237,3 +240,44 @@ def test_a_session_without_the_header_gets_urllib3_s_own(site: Start, store: Mem
     decision = seen.polite  # type: ignore[attr-defined]
     assert {each.headers["user-agent"] for each in place.log} == {decision.user_agent}
     assert place.targets() == ["/robots.txt", "/page"]
+
+
+# --- whose page it is -----------------------------------------------------------------------
+
+
+def test_a_host_header_that_names_another_site_is_refused(site: Start, visit: Visit) -> None:
+    place = site("User-agent: *\nDisallow: /private\n")
+    client = visit()
+    for name in ("shop.example", "127.0.0.1:1", "127.0.0.1", "no host at all/"):
+        with pytest.raises(InvalidURL, match="names another host than it goes to") as refused:
+            client.get(place.url("/page"), headers={"Host": name})
+        assert isinstance(refused.value, client.native)
+    assert place.targets() == []
+    own = place.origin.removeprefix("http://")
+    assert client.get(place.url("/page"), headers={"host": own}).status == 200
+    assert {each.headers["host"] for each in place.log} == {own}
+
+
+def test_but_not_where_the_host_is_left_alone(site: Start, visit: Visit) -> None:
+    place = site("User-agent: *\nDisallow: /\n")
+    client = visit(exempt_hosts=["127.0.0.1"])
+    assert client.get(place.url("/page"), headers={"Host": "shop.example"}).status == 200
+    assert [each.headers["host"] for each in place.log] == ["shop.example"]
+
+
+def test_nor_is_it_sent_where_a_process_is_patched(site: Start, store: MemoryStore) -> None:
+    place = site("User-agent: *\nDisallow: /private\n")
+    theirs = {"Host": "shop.example"}
+
+    async def in_aiohttp() -> None:
+        async with aiohttp.ClientSession() as session:
+            await session.get(place.url("/page"), headers=theirs)
+
+    with install(ua=UA, store=store):
+        with pytest.raises(InvalidURL):
+            urlopen(Request(place.url("/page"), headers=theirs))
+        with pytest.raises(InvalidURL):
+            asyncio.run(in_aiohttp())
+        with pytest.raises(InvalidURL), urllib3.connection_from_url(place.origin) as pool:
+            pool.request("GET", "/page", headers=theirs)
+    assert place.targets() == []
