@@ -227,7 +227,7 @@ async def _get_robots(who: Visitor, page: aiohttp.ClientRequest, call: Call, ste
     if proxy is not None and credentials is not None:
         # As a part of its URL: a proxy that misses them would answer in the site's place.
         proxy = proxy.with_user(credentials.login).with_password(credentials.password)
-    session = aiohttp.ClientSession(
+    own = aiohttp.ClientSession(
         connector=settings.session.connector,
         connector_owner=False,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -235,8 +235,9 @@ async def _get_robots(who: Visitor, page: aiohttp.ClientRequest, call: Call, ste
         skip_auto_headers=("User-Agent",),
         timeout=aiohttp.ClientTimeout(total=step.timeout),
     )
-    session._retry_connection = False  # noqa: SLF001 - what is sent again takes a turn of its own
-    get = session.get(
+    private: Any = own
+    private._retry_connection = False  # noqa: SLF001 - what is sent again takes a turn of its own
+    get = own.get(
         step.target.url,
         allow_redirects=False,
         headers=headers,
@@ -247,7 +248,7 @@ async def _get_robots(who: Visitor, page: aiohttp.ClientRequest, call: Call, ste
     error: Exception
     with Hand(step.target, "GET", who.store, None):
         try:
-            async with session, get as response:
+            async with own, get as response:
                 return replace(await _read(response, step), elapsed=time.monotonic() - started)
         except aiohttp.ClientError as failed:
             error = failed
